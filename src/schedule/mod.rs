@@ -1,0 +1,487 @@
+//! Who runs what, and when: a pure state machine.
+//!
+//! Facts go in ([`Schedule::probed`], [`Schedule::remote_done`], [`Schedule::remote_failed`], …) with the moment they
+//! became known; decisions come out ([`Schedule::next`] for hosts, [`Schedule::local`] for a local slot that has become
+//! free). It opens nothing, reads no clock and knows no runtime, so a test can drive years of it in a second.
+//!
+//! The rules:
+//! * The biggest job first, wherever a slot is free.
+//! * A host earns work in two steps: its compiler says the same `--version` as ours, and one job (the *canary*, the
+//!   same for all hosts of a link) comes back with the bytes of a local compile.
+//! * Slow is not bad: a missed deadline sends the job to a local slot, halves the host's slots and rests it. Protocol
+//!   faults, wrong bytes or [`MAX_FAILURES`] failures in a row exclude it until it has proved itself again.
+//! * Nothing waits for hosts alone: when none can take work, every job left may run locally.
+#![forbid(unsafe_code)]
+
+mod cost;
+mod host;
+mod job;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+pub use cost::{CostModel, FIRST_DEADLINE, MIN_DEADLINE};
+use host::Host;
+pub use host::{HostSpec, MAX_FAILURES, REST, REST_MAX};
+use job::{Job, State};
+pub use job::{JobSpec, MAX_ATTEMPTS};
+
+/// A job of this link, by its place in the job description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub usize);
+
+/// A host of this link, by its place in the host list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub usize);
+
+/// Why an attempt on a host brought no object: whose fault it was decides what happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// No connection: nothing listens, the name does not resolve, the network is away.
+    Unreachable,
+    /// The connection was closed without an answer: access denied, compiler not allowed, or a daemon going down.
+    Refused,
+    /// Silence, or a deadline missed. Slow, not bad.
+    Slow,
+    /// Speaks, but cannot serve us: another protocol version, another compiler, no compiler.
+    Incompatible,
+    /// Broke the protocol or returned an object that cannot be right.
+    Misbehaved,
+    /// Returned other bytes than the local compiler makes. Nothing it sent is believed any more in this link.
+    WrongBytes,
+    /// The request could not be made, for a reason of our own. No host is to blame.
+    Local,
+    /// The compiler there failed. Whether the job or the host is to blame shows when it is compiled locally.
+    Compile,
+}
+
+/// What happens to a job after a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Another host may try it.
+    Elsewhere,
+    /// It runs locally.
+    Locally,
+}
+
+/// Something to start on a host, with the time it may take once the request has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Ask for the compiler's version.
+    Probe {
+        /// Whom.
+        host: HostId,
+        /// How long the answer may take.
+        deadline: Duration,
+    },
+    /// Compile the canary, for comparison with the local compile of the same job.
+    Prove {
+        /// Where.
+        host: HostId,
+        /// The canary.
+        job: JobId,
+        /// How long the answer may take.
+        deadline: Duration,
+    },
+    /// Compile a job.
+    Run {
+        /// Where.
+        host: HostId,
+        /// Which.
+        job: JobId,
+        /// How long the answer may take.
+        deadline: Duration,
+    },
+}
+
+/// Why a job is compiled locally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// The canary's local bytes, which hosts are waiting to be compared with.
+    Reference,
+    /// A host's object was drawn for comparison.
+    Check,
+    /// It was meant for a host.
+    Fallback,
+    /// A local slot was free, or the job can only run here.
+    Ordinary,
+}
+
+/// Local work for a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errand {
+    /// Which job.
+    pub job: JobId,
+    /// Why here.
+    pub why: Why,
+}
+
+/// How local slots are used.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// Local jobs beside the remote ones; 0: a job runs locally only when no host can have it.
+    pub local_slots: usize,
+    /// Local jobs at a time for what must run locally when `local_slots` is 0. At least 1.
+    pub fallback_slots: usize,
+    /// Local slots may take any job from the start. Otherwise they wait until a host has proved itself or none can, so
+    /// that a link whose hosts are all dead shows it by its fallbacks, however fast this machine is.
+    pub eager: bool,
+    /// How long an answer that no local measurement speaks for may take, and how long jobs wait for hosts that have
+    /// not yet said anything.
+    pub patience: Duration,
+}
+
+/// One link's jobs, hosts and what became of them so far.
+#[derive(Debug)]
+pub struct Schedule {
+    jobs: Vec<Job>,
+    hosts: Vec<Host>,
+    policy: Policy,
+    cost: CostModel,
+    /// Jobs that a host or a local slot may take, biggest first.
+    pending: BTreeSet<job::Rank>,
+    /// Jobs that only a local slot may take, biggest first.
+    local_only: BTreeSet<job::Rank>,
+    /// References and checks: somebody waits for these.
+    errands: VecDeque<Errand>,
+    canary: Option<Canary>,
+    local_running: usize,
+    unfinished: usize,
+}
+
+/// The job that hosts prove themselves with.
+#[derive(Clone, Copy, Debug)]
+struct Canary {
+    job: JobId,
+    reference: Reference,
+}
+
+/// Where the canary's local compile stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reference {
+    Unasked,
+    Underway,
+    Ready,
+}
+
+impl Schedule {
+    /// A schedule for `jobs` on `hosts`, starting at `now`.
+    pub fn new(jobs: Vec<JobSpec>, hosts: Vec<HostSpec>, policy: Policy, now: Instant) -> Self {
+        let canary = if hosts.is_empty() { None } else { job::choose_canary(&jobs) };
+        let mut schedule = Self {
+            unfinished: jobs.len(),
+            jobs: jobs.into_iter().map(Job::new).collect(),
+            hosts: hosts.into_iter().map(|spec| Host::new(spec, now)).collect(),
+            policy,
+            cost: CostModel::new(policy.patience),
+            pending: BTreeSet::new(),
+            local_only: BTreeSet::new(),
+            errands: VecDeque::new(),
+            canary: canary.map(|job| Canary { job, reference: Reference::Unasked }),
+            local_running: 0,
+        };
+        for index in 0..schedule.jobs.len() {
+            schedule.queue(JobId(index));
+        }
+        schedule
+    }
+
+    /// Whether every job has its object.
+    pub fn finished(&self) -> bool {
+        self.unfinished == 0
+    }
+
+    /// The cost model as learned so far.
+    pub fn cost(&self) -> &CostModel {
+        &self.cost
+    }
+
+    /// The canary, when this link has hosts and a job that may leave the machine.
+    pub fn canary(&self) -> Option<JobId> {
+        self.canary.map(|canary| canary.job)
+    }
+
+    /// The next thing to start on a host now, if any. Call until it returns `None`.
+    pub fn next(&mut self, now: Instant) -> Option<Order> {
+        let canary = self.canary?;
+        if self.finished() {
+            return None;
+        }
+        self.start_of_proof(canary, now).or_else(|| self.start_of_job(now))
+    }
+
+    /// The next moment at which [`Schedule::next`] or [`Schedule::local`] may answer otherwise without a new fact.
+    pub fn wake(&self, now: Instant) -> Option<Instant> {
+        self.hosts.iter().flat_map(|host| host.changes(self.policy.patience)).filter(|at| *at > now).min()
+    }
+
+    /// How many local slots should be held or asked for now, those in use included.
+    pub fn local_wanted(&self, now: Instant) -> usize {
+        let waiting = self.errands.len() + self.local_only.len();
+        let ordinary = if self.local_may_take_pending(now) { self.pending.len() + self.canary_open() } else { 0 };
+        self.local_capacity().min(self.local_running + waiting + ordinary)
+    }
+
+    /// A local slot is free: what it should compile. `None`: nothing (any more).
+    pub fn local(&mut self, now: Instant) -> Option<Errand> {
+        let errand = self.next_errand(now)?;
+        self.local_running += 1;
+        Some(errand)
+    }
+
+    /// Whether the canary's reference is ready and the canary should be published from it, because no host is going
+    /// to bring it. Asked after each event; the answer `Some` is given once.
+    pub fn settle_canary(&mut self, now: Instant) -> Option<(JobId, Why)> {
+        let canary = self.canary?;
+        if canary.reference != Reference::Ready || !self.jobs.get(canary.job.0)?.open() || !self.pending.is_empty() {
+            return None;
+        }
+        let why = if !self.remote_possible(now) {
+            Why::Fallback
+        } else if self.unfinished == 1 && self.policy.local_slots > 0 {
+            Why::Ordinary
+        } else {
+            return None;
+        };
+        self.finish(canary.job);
+        Some((canary.job, why))
+    }
+
+    /// The host's compiler is ours.
+    pub fn probed(&mut self, host: HostId) {
+        if let Some(host) = self.hosts.get_mut(host.0) {
+            host.answered();
+        }
+    }
+
+    /// The probe failed.
+    pub fn probe_failed(&mut self, host: HostId, fault: Fault, now: Instant) {
+        if let Some(host) = self.hosts.get_mut(host.0) {
+            host.failed(fault, now);
+        }
+    }
+
+    /// The canary came back from the host with the right bytes, `took` after the request had left. True: it is the first,
+    /// the canary's object is its.
+    pub fn proved(&mut self, host: HostId, took: Duration) -> bool {
+        if let Some(state) = self.canary.and_then(|canary| self.jobs.get(canary.job.0)) {
+            self.cost.observe(state.spec.cost, took);
+        }
+        if let Some(host) = self.hosts.get_mut(host.0) {
+            host.proved();
+        }
+        match self.canary {
+            Some(canary) if self.jobs.get(canary.job.0).is_some_and(Job::open) => {
+                self.finish(canary.job);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The canary brought no good object from the host.
+    pub fn proof_failed(&mut self, host: HostId, fault: Fault, now: Instant) {
+        if let Some(host) = self.hosts.get_mut(host.0) {
+            host.failed(fault, now);
+        }
+    }
+
+    /// A host's object for the job was accepted, `took` after the request had left.
+    pub fn remote_done(&mut self, job: JobId, host: HostId, took: Duration) {
+        if let Some(state) = self.jobs.get(job.0) {
+            self.cost.observe(state.spec.cost, took);
+        }
+        if let Some(host) = self.hosts.get_mut(host.0) {
+            host.served();
+        }
+        self.finish(job);
+    }
+
+    /// A host's object is good as far as can be seen, but drawn for comparison with a local compile. The host's slot
+    /// is free; the job ends with [`Schedule::local_done`].
+    pub fn remote_to_check(&mut self, job: JobId, host: HostId) {
+        if let Some(host) = self.hosts.get_mut(host.0) {
+            host.served();
+        }
+        if let Some(state) = self.jobs.get_mut(job.0) {
+            state.state = State::Local;
+            self.errands.push_back(Errand { job, why: Why::Check });
+        }
+    }
+
+    /// An attempt on a host failed.
+    pub fn remote_failed(&mut self, job: JobId, host: HostId, fault: Fault, now: Instant) -> Verdict {
+        if let Some(host) = self.hosts.get_mut(host.0) {
+            host.release();
+            if fault != Fault::Local {
+                host.failed(fault, now);
+            }
+        }
+        let Some(state) = self.jobs.get_mut(job.0) else { return Verdict::Locally };
+        state.tried.push(host);
+        let untried = self.hosts.iter().enumerate().any(|(id, h)| h.usable(now) && !state.tried.contains(&HostId(id)));
+        let again = matches!(fault, Fault::Unreachable | Fault::Refused | Fault::Incompatible | Fault::Misbehaved);
+        if again && untried && state.tried.len() < MAX_ATTEMPTS {
+            state.state = State::Pending;
+            self.queue(job);
+            Verdict::Elsewhere
+        } else {
+            state.fallback = true;
+            state.spec.remote = false;
+            state.state = State::Pending;
+            self.queue(job);
+            Verdict::Locally
+        }
+    }
+
+    /// A local compile was good, and took that long. A reference does not end its job; see
+    /// [`Schedule::settle_canary`] and [`Schedule::proved`].
+    pub fn local_done(&mut self, errand: Errand, took: Duration) {
+        if let Some(state) = self.jobs.get(errand.job.0) {
+            self.cost.observe(state.spec.cost, took);
+        }
+        if let Some(canary) = self.canary.as_mut().filter(|canary| canary.job == errand.job) {
+            canary.reference = Reference::Ready;
+        }
+        if errand.why != Why::Reference {
+            self.finish(errand.job);
+        }
+    }
+
+    /// The compiler in a slot that [`Schedule::local`] filled has ended: the slot is free. What it made is told later,
+    /// by [`Schedule::local_done`].
+    pub fn local_ended(&mut self) {
+        self.local_running = self.local_running.saturating_sub(1);
+    }
+
+    /// A host returned other bytes than the local compile: it is out for this link, and every object it made that was
+    /// not compared itself is made again. Returns those jobs.
+    pub fn lied(&mut self, host: HostId, made: &[JobId], now: Instant) {
+        if let Some(host) = self.hosts.get_mut(host.0) {
+            host.failed(Fault::WrongBytes, now);
+        }
+        for job in made {
+            if let Some(state) = self.jobs.get_mut(job.0).filter(|state| state.state == State::Done) {
+                state.state = State::Pending;
+                state.tried.push(host);
+                self.unfinished += 1;
+                self.queue(*job);
+            }
+        }
+    }
+
+    /// Whether some host can take work now or may soon: while this is false, jobs run locally and are fallbacks.
+    pub fn remote_possible(&self, now: Instant) -> bool {
+        self.hosts.iter().any(|host| host.promising(now, self.policy.patience))
+    }
+
+    fn start_of_proof(&mut self, canary: Canary, now: Instant) -> Option<Order> {
+        let work_left = !self.pending.is_empty() || self.jobs.get(canary.job.0).is_some_and(Job::open);
+        for (index, state) in self.hosts.iter_mut().enumerate() {
+            let host = HostId(index);
+            if work_left && state.may_probe(now) {
+                state.probe_started();
+                return Some(Order::Probe { host, deadline: self.policy.patience });
+            }
+            if work_left && state.may_prove(now) {
+                state.prove_started();
+                if canary.reference == Reference::Unasked {
+                    self.canary = Some(Canary { reference: Reference::Underway, ..canary });
+                    self.errands.push_front(Errand { job: canary.job, why: Why::Reference });
+                }
+                let cost = self.jobs.get(canary.job.0).map_or(0, |job| job.spec.cost);
+                return Some(Order::Prove { host, job: canary.job, deadline: self.cost.deadline(cost) });
+            }
+        }
+        None
+    }
+
+    fn start_of_job(&mut self, now: Instant) -> Option<Order> {
+        let rank = self.pending.iter().find(|rank| self.best_host(rank.job, now).is_some()).copied()?;
+        let host = self.best_host(rank.job, now)?;
+        self.pending.remove(&rank);
+        let job = self.jobs.get_mut(rank.job.0)?;
+        job.state = State::Remote;
+        self.hosts.get_mut(host.0)?.take();
+        Some(Order::Run { host, job: rank.job, deadline: self.cost.deadline(job.spec.cost) })
+    }
+
+    /// The least loaded proven host with a free slot that has not failed the job; the earlier in the list on a tie.
+    fn best_host(&self, job: JobId, now: Instant) -> Option<HostId> {
+        let tried = &self.jobs.get(job.0)?.tried;
+        self.hosts
+            .iter()
+            .enumerate()
+            .filter(|(index, host)| host.free(now) && !tried.contains(&HostId(*index)))
+            .min_by(|(_, a), (_, b)| a.load().total_cmp(&b.load()))
+            .map(|(index, _)| HostId(index))
+    }
+
+    fn next_errand(&mut self, now: Instant) -> Option<Errand> {
+        if let Some(errand) = self.errands.pop_front() {
+            return Some(errand);
+        }
+        if let Some(rank) = self.local_only.pop_first() {
+            let state = self.jobs.get_mut(rank.job.0)?;
+            state.state = State::Local;
+            return Some(Errand { job: rank.job, why: if state.fallback { Why::Fallback } else { Why::Ordinary } });
+        }
+        if !self.local_may_take_pending(now) {
+            return None;
+        }
+        let job = match self.pending.pop_first() {
+            Some(rank) => rank.job,
+            None => self.canary_for_local_slot()?,
+        };
+        let possible = self.remote_possible(now);
+        let state = self.jobs.get_mut(job.0)?;
+        state.state = State::Local;
+        // Tried elsewhere, or no host left to take it: it was meant for a host.
+        state.fallback = !self.hosts.is_empty() && (!possible || !state.tried.is_empty());
+        Some(Errand { job, why: if state.fallback { Why::Fallback } else { Why::Ordinary } })
+    }
+
+    /// The canary, when nobody has asked for its local compile yet and nothing else is left for a local slot.
+    fn canary_for_local_slot(&mut self) -> Option<JobId> {
+        let canary = self.canary.as_mut().filter(|canary| canary.reference == Reference::Unasked)?;
+        canary.reference = Reference::Underway;
+        Some(canary.job)
+    }
+
+    fn canary_open(&self) -> usize {
+        self.canary.is_some_and(|canary| canary.reference == Reference::Unasked).into()
+    }
+
+    fn local_may_take_pending(&self, now: Instant) -> bool {
+        let eager = self.policy.eager || self.hosts.iter().any(Host::has_proved);
+        self.policy.local_slots > 0 && eager || !self.remote_possible(now)
+    }
+
+    fn local_capacity(&self) -> usize {
+        if self.policy.local_slots > 0 { self.policy.local_slots } else { self.policy.fallback_slots.max(1) }
+    }
+
+    fn queue(&mut self, job: JobId) {
+        let Some(state) = self.jobs.get(job.0) else { return };
+        // The canary waits for hosts to prove themselves with; it is taken by name.
+        if self.canary.is_some_and(|canary| canary.job == job && state.tried.is_empty()) {
+            return;
+        }
+        let rank = job::Rank::new(job, state.spec.cost);
+        if state.spec.remote {
+            self.pending.insert(rank)
+        } else {
+            self.local_only.insert(rank)
+        };
+    }
+
+    fn finish(&mut self, job: JobId) {
+        if let Some(state) = self.jobs.get_mut(job.0).filter(|state| state.state != State::Done) {
+            state.state = State::Done;
+            self.unfinished = self.unfinished.saturating_sub(1);
+        }
+    }
+}
