@@ -1,0 +1,100 @@
+//! The texts of `--help` and `--version`.
+
+use super::OPTIONS;
+
+/// Width of the help text, in columns. Narrower than the 80 columns of the smallest usual terminal.
+const WIDTH: usize = 80;
+
+/// The name and the version of the program, one line.
+pub(super) fn version() -> String {
+    format!("thinbridge {}\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// The whole help text.
+pub(super) fn text() -> String {
+    let mut text = String::from(INTRODUCTION);
+    for option in OPTIONS {
+        text.push_str(&format!("  --{} {}\n", option.name, option.value_name));
+        text.push_str(&wrap(option.help, 6));
+    }
+    text.push_str("  -h, --help\n      Print this text.\n  -V, --version\n      Print the version.\n");
+    text.push_str(NOTES);
+    text
+}
+
+/// Breaks running text into lines that fit, each indented by `indent` columns.
+fn wrap(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push_str(&format!("{:indent$}{line}\n", ""));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push_str(&format!("{:indent$}{line}\n", ""));
+    lines
+}
+
+const INTRODUCTION: &str = "\
+thinbridge runs the ThinLTO backend jobs of an lld link on a distcc farm.
+
+Usage: thinbridge [OPTIONS] JOBS.json
+
+ld.lld (LLVM 21 or later) calls it, and adds JOBS.json, the description of the
+jobs, as the last argument. Give the linker its absolute path:
+
+  clang -flto=thin -fuse-ld=lld ... -fthinlto-distributor=/usr/bin/thinbridge \\
+        -Xthinlto-distributor='--hosts=fast/16 slow/4'
+
+Options:
+";
+
+const NOTES: &str = "
+Writing values with commas:
+  clang splits -Xthinlto-distributor=... at commas. The pieces of a host list
+  are joined again, so this works as it stands:
+    -Xthinlto-distributor='--hosts=fast/16,lzo,cpp slow/4,lzo,cpp'
+  For any other value with a comma, do not let clang split:
+    -Xlinker --thinlto-distributor-arg=--report=/tmp/a,b.json
+
+Where settings come from, the first that says something counts:
+  1. the option; given twice, the last one counts unless it may be repeated
+  2. the environment: THINBRIDGE_ and the option's name in capitals, with '_'
+     for '-' (THINBRIDGE_LOCAL_SLOTS=4); an empty variable counts as not set
+  3. distcc's environment: DISTCC_FALLBACK=0|1, DISTCC_VERBOSE=0|1
+  4. $XDG_CONFIG_HOME/thinbridge/config.toml (~/.config/thinbridge/config.toml)
+  5. /etc/thinbridge/config.toml
+  In the files the names are the options' names:
+    hosts = \"fast/16 slow/4\"
+    local-slots = 4
+    verbose = true                         # or \"on\"
+    remote-compiler = \"clang-22\"           # or a table:
+    # [remote-compiler]
+    # \"*\" = \"clang-22\"
+    # \"fast:3632\" = \"clang-22.1\"
+
+Hosts:
+  The first of these that exists: --hosts, THINBRIDGE_HOSTS, 'hosts' in the
+  configuration files, DISTCC_HOSTS, $DISTCC_DIR/hosts (~/.distcc/hosts),
+  /etc/distcc/hosts. Without any, all jobs run on this machine.
+
+Environment:
+  THINBRIDGE=off      run every job on this machine
+  DISTCC_IO_TIMEOUT   seconds without progress after which a host is given up
+  DISTCC_LOG          append messages to this file instead of stderr
+  DISTCC_SSH          the ssh command and its arguments, split at spaces
+  _DISTCC_SAFEGUARD   when set, run every job on this machine
+
+Exit status:
+  0    every job gave an object
+  1    a job failed on this machine too, or a file could not be read or written
+  2    the command line, a setting or the job description is wrong
+  3    --fallback off or --max-fallback was broken
+  130  interrupted (SIGINT)
+  143  terminated (SIGTERM)
+";

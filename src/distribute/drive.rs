@@ -1,0 +1,460 @@
+//! The running link: starts what the schedule decides, tells it what came of it, publishes what is good.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{sleep_until, timeout};
+
+use super::ledger::Ledger;
+use super::parent;
+use super::work::{self, Attempt, Compiled, Event, LocalFailure, Object, Shared};
+use crate::backend::slots::{Slot, Slots};
+use crate::backend::{Failure, Traffic};
+use crate::config::{Fallback, Share};
+use crate::link::verify::first_difference;
+use crate::report::voice::Voice;
+use crate::schedule::{Errand, Fault, HostId, JobId, Order, Schedule, Why};
+
+/// How long objects that are being written may take to be whole when the link is given up.
+const WRITING: Duration = Duration::from_secs(10);
+
+/// What the user allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) fallback: Fallback,
+    pub(super) max_fallback: Option<Share>,
+    pub(super) verify: Share,
+    /// Where in the share of checked jobs this link begins, so that no host can know which are checked.
+    pub(super) phase: usize,
+}
+
+/// How the running ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Every object is published.
+    Complete,
+    /// A job failed on this machine too, or its object could not be written.
+    Failed(String),
+    /// More fell back than the user allows.
+    TooManyFallbacks(String),
+    /// A signal, by its number.
+    Signal(i32),
+}
+
+pub(super) struct Drive<'a> {
+    shared: Arc<Shared>,
+    schedule: Schedule,
+    rules: Rules,
+    slots: Slots,
+    voice: &'a Voice,
+    ledger: Ledger,
+    tasks: JoinSet<Event>,
+    publications: JoinSet<(PathBuf, io::Result<()>)>,
+    /// Outputs that are being written, each with the object that has to replace what is written now.
+    writing: HashMap<PathBuf, Option<bytes::Bytes>>,
+    /// Local slots asked for, and in use.
+    asked: usize,
+    compiling: usize,
+    /// The canary as compiled here, and hosts' canaries that wait for it.
+    reference: Option<Compiled>,
+    proofs: Vec<(Attempt, Object, Traffic)>,
+    /// Hosts' objects that wait for a local compile to be compared with.
+    checks: HashMap<JobId, (Attempt, Object, Traffic)>,
+    /// Jobs on hosts.
+    under_way: HashSet<(JobId, HostId)>,
+    /// Objects that were accepted from each host without a comparison of their own.
+    made_by: HashMap<HostId, Vec<JobId>>,
+    liars: HashSet<HostId>,
+    accepted: usize,
+    written: HashSet<PathBuf>,
+}
+
+impl<'a> Drive<'a> {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        schedule: Schedule,
+        rules: Rules,
+        slots: Slots,
+        voice: &'a Voice,
+        ledger: Ledger,
+    ) -> Self {
+        Self {
+            shared,
+            schedule,
+            rules,
+            slots,
+            voice,
+            ledger,
+            tasks: JoinSet::new(),
+            publications: JoinSet::new(),
+            writing: HashMap::new(),
+            asked: 0,
+            compiling: 0,
+            reference: None,
+            proofs: Vec::new(),
+            checks: HashMap::new(),
+            under_way: HashSet::new(),
+            made_by: HashMap::new(),
+            liars: HashSet::new(),
+            accepted: 0,
+            written: HashSet::new(),
+        }
+    }
+
+    /// Runs the link to its end. Whatever that is, nothing it started is left running, and unless it is
+    /// [`End::Complete`] no output is left either.
+    pub(super) async fn run(mut self) -> (End, Ledger) {
+        let end = match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
+            (Ok(interrupt), Ok(terminate)) => self.turn(interrupt, terminate).await,
+            (Err(error), _) | (_, Err(error)) => End::Failed(format!("cannot watch for signals: {error}")),
+        };
+        self.stop(&end).await;
+        (end, self.ledger)
+    }
+
+    async fn turn(&mut self, mut interrupt: Signal, mut terminate: Signal) -> End {
+        let mut parent = std::pin::pin!(parent::ended());
+        loop {
+            let now = Instant::now();
+            while let Some(order) = self.schedule.next(now) {
+                self.start(order);
+            }
+            if let Some((job, why)) = self.schedule.settle_canary(now)
+                && let Err(end) = self.publish_reference(job, why)
+            {
+                return end;
+            }
+            while self.asked + self.compiling < self.schedule.local_wanted(now) {
+                self.ask_for_slot();
+            }
+            if self.schedule.finished() && self.publications.is_empty() {
+                return End::Complete;
+            }
+            let wake = self.schedule.wake(now).unwrap_or(now + Duration::from_secs(3600));
+            let result = tokio::select! {
+                Some(event) = self.tasks.join_next() => match event {
+                    Ok(event) => self.happened(event),
+                    Err(error) => Err(End::Failed(format!("a task of our own failed: {error}"))),
+                },
+                Some(written) = self.publications.join_next() => self.wrote(written),
+                _ = interrupt.recv() => Err(End::Signal(SignalKind::interrupt().as_raw_value())),
+                _ = terminate.recv() => Err(End::Signal(SignalKind::terminate().as_raw_value())),
+                () = &mut parent => Err(End::Failed("the linker has ended".to_owned())),
+                () = sleep_until(wake.into()) => Ok(()),
+            };
+            if let Err(end) = result {
+                return end;
+            }
+        }
+    }
+
+    fn start(&mut self, order: Order) {
+        let shared = Arc::clone(&self.shared);
+        let attempt = |job, host, proof| Attempt { job, host, proof, queued: Instant::now() };
+        let (attempt, deadline) = match order {
+            Order::Probe { host, deadline } => {
+                self.tasks.spawn(work::probe(shared, host, deadline));
+                return;
+            }
+            Order::Prove { host, job, deadline } => (attempt(job, host, true), deadline),
+            Order::Run { host, job, deadline } => (attempt(job, host, false), deadline),
+        };
+        self.under_way.insert((attempt.job, attempt.host));
+        self.tasks.spawn(work::remote(shared, attempt, deadline));
+    }
+
+    fn ask_for_slot(&mut self) {
+        self.asked += 1;
+        let slots = self.slots.clone();
+        // The thread that waits is on its own: it cannot be interrupted, and a link that ends does not wait for it.
+        let taken = spawn_blocking(move || slots.take());
+        self.tasks.spawn(async move { Event::Slot(taken.await.unwrap_or_default()) });
+    }
+
+    fn happened(&mut self, event: Event) -> Result<(), End> {
+        match event {
+            Event::Probed { host, result } => {
+                self.probed(host, result);
+                Ok(())
+            }
+            Event::Made { attempt, result, traffic } => {
+                self.under_way.remove(&(attempt.job, attempt.host));
+                match (attempt.proof, result) {
+                    (true, Ok(object)) => {
+                        self.proofs.push((attempt, object, traffic));
+                        self.compare_proofs();
+                    }
+                    (true, Err(failure)) => self.proof_failed(attempt, &failure, &traffic),
+                    (false, Ok(object)) => self.made(attempt, object, traffic),
+                    (false, Err(failure)) => self.attempt_failed(attempt, &failure, &traffic),
+                }
+                Ok(())
+            }
+            Event::Slot(slot) => self.fill(slot),
+            Event::Ended { errand, queued, ended } => {
+                self.compiling -= 1;
+                self.schedule.local_ended();
+                let outcome = ended.map_err(|failure| self.compile_failed(errand, failure))?;
+                // The next compile does not wait for this verdict.
+                let plan = Arc::clone(&self.shared.plan);
+                self.tasks.spawn_blocking(move || work::judge(&plan, errand, queued, outcome));
+                Ok(())
+            }
+            Event::Compiled { errand, queued, result } => match result {
+                Ok(compiled) => self.compiled(errand, queued, compiled),
+                Err(failure) => Err(self.compile_failed(errand, failure)),
+            },
+        }
+    }
+
+    fn probed(&mut self, host: HostId, result: Result<(), Failure>) {
+        match result {
+            Ok(()) => self.schedule.probed(host),
+            Err(failure) => {
+                self.tell(host, &failure.reason);
+                self.ledger.host_failed(host, &failure);
+                self.schedule.probe_failed(host, failure.fault, Instant::now());
+            }
+        }
+    }
+
+    fn fill(&mut self, slot: Slot) -> Result<(), End> {
+        self.asked -= 1;
+        let Some(errand) = self.schedule.local(Instant::now()) else { return Ok(()) };
+        if errand.why == Why::Fallback {
+            self.count_fallback(errand.job)?;
+        }
+        self.compiling += 1;
+        if self.shared.plan.jobs.get(errand.job.0).is_some_and(|planned| planned.as_given) {
+            self.written.extend(self.outputs(errand.job));
+        }
+        self.tasks.spawn(work::compile(Arc::clone(&self.shared.plan), errand, slot));
+        Ok(())
+    }
+
+    /// Compares hosts' canaries with ours, as soon as both are there.
+    fn compare_proofs(&mut self) {
+        let Some(reference) = &self.reference else { return };
+        let ours = reference.object.bytes.clone();
+        for (attempt, object, traffic) in std::mem::take(&mut self.proofs) {
+            if let Some(at) = first_difference(&object.bytes, &ours) {
+                let failure = Failure::new(Fault::WrongBytes, unlike(at));
+                self.proof_failed(attempt, &failure, &traffic);
+                continue;
+            }
+            self.ledger.attempt_ok(attempt.job, attempt.host, &traffic);
+            self.tell(attempt.host, "its compiler makes the same bytes as ours");
+            if self.schedule.proved(attempt.host, traffic.waiting + traffic.receiving) {
+                self.ledger.remote(attempt.job, attempt.host, attempt.queued, &traffic, object.words);
+                self.publish(attempt.job, object.bytes);
+            }
+        }
+    }
+
+    fn proof_failed(&mut self, attempt: Attempt, failure: &Failure, traffic: &Traffic) {
+        self.tell(attempt.host, &failure.reason);
+        self.ledger.attempt_failed(attempt.job, attempt.host, failure, traffic, Duration::ZERO);
+        self.schedule.proof_failed(attempt.host, failure.fault, Instant::now());
+    }
+
+    fn made(&mut self, attempt: Attempt, object: Object, traffic: Traffic) {
+        let Attempt { job, host, queued, .. } = attempt;
+        if self.liars.contains(&host) {
+            let failure = Failure::new(Fault::WrongBytes, "it made other bytes than this machine for another job");
+            return self.attempt_failed(attempt, &failure, &traffic);
+        }
+        self.accepted += 1;
+        if self.rules.verify.selects(self.accepted + self.rules.phase) {
+            self.schedule.remote_to_check(job, host);
+            self.checks.insert(job, (attempt, object, traffic));
+            return;
+        }
+        self.schedule.remote_done(job, host, traffic.waiting + traffic.receiving);
+        self.ledger.attempt_ok(job, host, &traffic);
+        self.ledger.remote(job, host, queued, &traffic, object.words);
+        self.made_by.entry(host).or_default().push(job);
+        self.publish(job, object.bytes);
+    }
+
+    fn attempt_failed(&mut self, attempt: Attempt, failure: &Failure, traffic: &Traffic) {
+        self.tell(attempt.host, &failure.reason);
+        self.ledger.attempt_failed(attempt.job, attempt.host, failure, traffic, attempt.queued.elapsed());
+        self.schedule.remote_failed(attempt.job, attempt.host, failure.fault, Instant::now());
+    }
+
+    fn compiled(&mut self, errand: Errand, queued: Instant, compiled: Compiled) -> Result<(), End> {
+        let job = errand.job;
+        match errand.why {
+            Why::Reference => {}
+            Why::Check => self.compare_check(job, queued, &compiled)?,
+            Why::Fallback | Why::Ordinary => self.keep(job, queued, &compiled),
+        }
+        self.schedule.local_done(errand, compiled.took);
+        if self.schedule.canary() == Some(job) && errand.why != Why::Check {
+            self.reference = Some(compiled);
+            self.compare_proofs();
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, job: JobId, queued: Instant, compiled: &Compiled) {
+        self.ledger.local(job, queued, compiled.took, compiled.object.words.clone());
+        if !compiled.in_place {
+            self.publish(job, compiled.object.bytes.clone());
+        }
+    }
+
+    /// A host's object against the same job compiled here.
+    fn compare_check(&mut self, job: JobId, queued: Instant, compiled: &Compiled) -> Result<(), End> {
+        let Some((attempt, object, traffic)) = self.checks.remove(&job) else { return Ok(()) };
+        let host = attempt.host;
+        // Compared itself, it is right, whatever the host did to another job.
+        let Some(at) = first_difference(&object.bytes, &compiled.object.bytes) else {
+            self.ledger.attempt_ok(job, host, &traffic);
+            self.ledger.remote(job, host, attempt.queued, &traffic, object.words);
+            self.publish(job, object.bytes);
+            return Ok(());
+        };
+        let failure = Failure::new(Fault::WrongBytes, unlike(at));
+        self.ledger.attempt_failed(job, host, &failure, &traffic, attempt.queued.elapsed());
+        if self.liars.insert(host) {
+            self.say(host, &format!("{}; all it made is made again, and it gets no more jobs", failure.reason));
+        }
+        let made = self.made_by.remove(&host).unwrap_or_default();
+        for job in &made {
+            self.ledger.distrusted(*job, host, "the host made other bytes than this machine for another job");
+        }
+        self.schedule.lied(host, &made, Instant::now());
+        self.keep(job, queued, compiled);
+        self.count_fallback(job)
+    }
+
+    fn compile_failed(&mut self, errand: Errand, failure: LocalFailure) -> End {
+        self.ledger.words(errand.job, failure.words);
+        End::Failed(format!("backend compile of {} failed: {}", self.module(errand.job), failure.reason))
+    }
+
+    /// The canary's object from our own compile of it, as no host brought it.
+    fn publish_reference(&mut self, job: JobId, why: Why) -> Result<(), End> {
+        if why == Why::Fallback {
+            self.count_fallback(job)?;
+        }
+        if let Some(reference) = self.reference.take() {
+            self.keep(job, Instant::now(), &reference);
+            self.reference = Some(reference);
+        }
+        Ok(())
+    }
+
+    fn count_fallback(&mut self, job: JobId) -> Result<(), End> {
+        self.ledger.fallback(job);
+        let fallbacks = self.ledger.fallbacks();
+        let jobs = self.shared.plan.jobs.len();
+        if self.rules.fallback == Fallback::Forbidden {
+            let module = self.module(job);
+            return Err(End::TooManyFallbacks(format!(
+                "--fallback is off, and no host compiled {module}: {}",
+                self.ledger.blame()
+            )));
+        }
+        match self.rules.max_fallback {
+            Some(share) if share.is_exceeded(fallbacks, jobs) => Err(End::TooManyFallbacks(format!(
+                "{fallbacks} of {jobs} jobs fell back, more than --max-fallback {} allows: {}",
+                share.get(),
+                self.ledger.blame()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn publish(&mut self, job: JobId, object: bytes::Bytes) {
+        let Some(described) = self.shared.plan.description.jobs.get(job.0) else { return };
+        let output = PathBuf::from(described.output());
+        match self.writing.get_mut(&output) {
+            // Two at a time could end in either order, and a liar's object be the last.
+            Some(next) => *next = Some(object),
+            None => self.write(output, object),
+        }
+    }
+
+    fn write(&mut self, output: PathBuf, object: bytes::Bytes) {
+        self.writing.insert(output.clone(), None);
+        self.publications.spawn_blocking(move || work::publish(output, object));
+    }
+
+    fn wrote(&mut self, written: Result<(PathBuf, io::Result<()>), tokio::task::JoinError>) -> Result<(), End> {
+        match written {
+            Ok((output, Ok(()))) => {
+                if let Some(next) = self.writing.remove(&output).flatten() {
+                    self.write(output.clone(), next);
+                }
+                self.written.insert(output);
+                Ok(())
+            }
+            Ok((output, Err(error))) => {
+                let module = self.shared.plan.description.jobs.iter().find(|job| output.as_os_str() == job.output());
+                let module = module.map_or("", |job| job.module()).escape_debug();
+                Err(End::Failed(format!("job of {module}: cannot write {}: {error}", output.display())))
+            }
+            Err(error) => Err(End::Failed(format!("a task of our own failed: {error}"))),
+        }
+    }
+
+    /// Ends what still runs. Connections close and compilers die with their tasks.
+    async fn stop(&mut self, end: &End) {
+        for (job, host) in std::mem::take(&mut self.under_way) {
+            self.ledger.attempt_cancelled(job, host, "the link ended before its answer came");
+        }
+        for host in 0..self.shared.volunteers.len() {
+            self.ledger.remark_if_unused(HostId(host), "it had not answered when the link was done");
+        }
+        self.tasks.shutdown().await;
+        if matches!(end, End::Complete) {
+            return;
+        }
+        // A write that has begun cannot be called back; what it made goes with the rest.
+        while let Ok(Some(written)) = timeout(WRITING, self.publications.join_next()).await {
+            if let Ok((output, Ok(()))) = written {
+                self.written.insert(output);
+            }
+        }
+        // Compilers that write by themselves may have got as far as the object.
+        let as_given = self.shared.plan.jobs.iter().enumerate().filter(|(_, planned)| planned.as_given);
+        let as_given: Vec<PathBuf> = as_given.flat_map(|(job, _)| self.outputs(JobId(job))).collect();
+        self.written.extend(as_given);
+        for output in &self.written {
+            let _ = std::fs::remove_file(output);
+        }
+    }
+
+    fn outputs(&self, job: JobId) -> Vec<PathBuf> {
+        let described = self.shared.plan.description.jobs.get(job.0);
+        described.map_or_else(Vec::new, |job| job.outputs.iter().map(PathBuf::from).collect())
+    }
+
+    fn module(&self, job: JobId) -> String {
+        let described = self.shared.plan.description.jobs.get(job.0);
+        described.map_or_else(String::new, |job| job.module().escape_debug().to_string())
+    }
+
+    fn tell(&self, host: HostId, what: &str) {
+        if let Some(volunteer) = self.shared.volunteers.get(host.0) {
+            self.voice.tell(format_args!("host {}: {what}", volunteer.name));
+        }
+    }
+
+    fn say(&self, host: HostId, what: &str) {
+        if let Some(volunteer) = self.shared.volunteers.get(host.0) {
+            self.voice.say(format_args!("host {}: {what}", volunteer.name));
+        }
+    }
+}
+
+fn unlike(at: usize) -> String {
+    format!("its object differs from the one made here, at byte {at}")
+}

@@ -1,0 +1,24 @@
+//! The program `thinbridge`: a DTLTO distributor.
+#![forbid(unsafe_code)]
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use thinbridge::config::{Invocation, Settings, UsageError};
+use thinbridge::distribute;
+
+fn main() -> ExitCode {
+    let arguments = std::env::args_os().skip(1).collect();
+    match Settings::load(arguments, &|name| std::env::var_os(name), &|path| std::fs::read(path)) {
+        Ok(Invocation::Help(text) | Invocation::Version(text)) => {
+            // A reader that has seen enough is no failure.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Ok(Invocation::Run(settings)) => ExitCode::from(distribute::run(&settings)),
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "thinbridge: error: {error}");
+            ExitCode::from(UsageError::EXIT_STATUS)
+        }
+    }
+}

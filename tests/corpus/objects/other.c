@@ -1,0 +1,1 @@
+int elsewhere(int a) { return a + 1; }
