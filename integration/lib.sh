@@ -35,7 +35,8 @@ have_package() {
     distcc) command -v distccd && [ -e /usr/lib/distcc ] ;;
     libc6-dev) [ -e /usr/include/stdio.h ] ;;
     liblzo2-2) ldconfig_knows liblzo2.so.2 ;;
-    python3 | gcc | g++ | ccache) command -v "$1" ;;
+    python3 | gcc | g++ | ccache | mount) command -v "$1" ;;
+    procps) command -v kill && command -v ps ;;
     time) [ -x /usr/bin/time ] ;;
     ca-certificates) [ -e /etc/ssl/certs/ca-certificates.crt ] ;;
     *) dpkg-query -W -f '${Status}\n' "$1" 2>/dev/null | grep -q '^install ok installed$' ;;

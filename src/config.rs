@@ -2,6 +2,7 @@
 //!
 //! Nothing here touches the process: the environment and the files are read through functions of the caller.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,8 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// How to start ssh (`DISTCC_SSH`).
     pub ssh: SshCommand,
+    /// What the user should be told of how these settings came about: a line each.
+    pub notes: Vec<String>,
 }
 
 /// Why no host is used at all.
@@ -108,8 +111,10 @@ impl Settings {
         // A variable that is empty counts as not set, everywhere.
         let env = &|name: &str| env(name).filter(|value| !value.is_empty());
         let mut own = environment::own(env)?;
+        let notes = RefCell::default();
+        let read_own = &|path: &Path| file::read_own(path, read, &notes);
         let user_file = user_file(env);
-        let mut user = user_file.as_deref().map_or(Ok(None), |path| file::load(path, read))?.unwrap_or_default();
+        let mut user = user_file.as_deref().map_or(Ok(None), |path| file::load(path, read_own))?.unwrap_or_default();
         let mut system = file::load(Path::new(SYSTEM_FILE), read)?.unwrap_or_default();
 
         let given = [
@@ -123,7 +128,7 @@ impl Settings {
         Ok(Invocation::Run(Box::new(Self {
             json,
             local_only: environment::local_only(env)?,
-            hosts: hosts::find(given, env, read)?,
+            hosts: hosts::find(given, env, read, read_own)?,
             local_slots: all.local_slots,
             remote_compilers: all.remote_compilers,
             fallback: all.fallback.unwrap_or(Fallback::Allowed),
@@ -134,6 +139,7 @@ impl Settings {
             io_timeout: distcc.io_timeout,
             log: distcc.log,
             ssh: distcc.ssh,
+            notes: notes.take(),
         })))
     }
 }

@@ -3,6 +3,7 @@
 mod drive;
 mod ledger;
 mod parent;
+mod signals;
 mod work;
 
 use std::io;
@@ -12,15 +13,16 @@ use std::time::{Duration, Instant};
 
 use crate::backend::distcc::{Client, ProfileTravels, profile_travels, refusal};
 use crate::backend::slots::{self, Slots};
-use crate::config::{Fallback, Settings};
+use crate::config::{Fallback, Origin, Settings};
 use crate::fleet::{self, Fleet};
 use crate::link::job::{self, Description};
 use crate::link::plan::Plan;
 use crate::link::publish::publish;
 use crate::link::{dropped, linker};
 use crate::report::json;
-use crate::report::voice::{Voice, pass_on};
+use crate::report::voice::Voice;
 use crate::schedule::{FIRST_DEADLINE, HostSpec, JobSpec, Policy, Schedule};
+use crate::words::plain;
 use drive::{Drive, End, Rules};
 use ledger::Ledger;
 use work::Shared;
@@ -53,6 +55,8 @@ pub fn run(settings: &Settings) -> u8 {
 
 fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
     let started = Instant::now();
+    let linker = std::os::unix::process::parent_id();
+    settings.notes.iter().for_each(|note| voice.say(note));
     let description = read(&settings.json)?;
     if let Some(line) = dropped::line(&linker::dropped_options(&description.common_args)) {
         voice.say(line);
@@ -63,8 +67,8 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
         decide_who_stays(&mut plan, voice);
     }
 
-    raise_descriptor_limit(&fleet);
     let slots = local_slots(settings, &fleet, voice);
+    raise_descriptor_limit(&fleet, slots.count);
     let jobs = plan.jobs.iter().map(|job| JobSpec { cost: job.cost, remote: job.stays.is_none() }).collect();
     let hosts = fleet.volunteers.iter().map(|volunteer| HostSpec { slots: volunteer.slots }).collect();
     let schedule = Schedule::new(jobs, hosts, slots.policy, Instant::now());
@@ -76,9 +80,9 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| (EXIT_FAILED, format!("cannot start: {error}")))?;
+        .map_err(|error| (EXIT_FAILED, format!("cannot start: {}", plain(&error))))?;
     let drive = Drive::new(Arc::clone(&shared), schedule, rules(settings), slots.slots, voice, ledger);
-    let (end, ledger) = runtime.block_on(drive.run());
+    let (end, ledger) = runtime.block_on(drive.run(linker));
     // A thread that waits for a local slot waits for other links.
     runtime.shutdown_background();
     Ok(conclude(settings, &shared, &fleet, voice, &end, &ledger))
@@ -86,7 +90,6 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
 
 /// Tells what has to be told at the end, writes the report, and says how it ended.
 fn conclude(settings: &Settings, shared: &Shared, fleet: &Fleet, voice: &Voice, end: &End, ledger: &Ledger) -> u8 {
-    ledger.all_words().for_each(pass_on);
     let explanations = ledger.explanations();
     let lines = if explanations.is_empty() { ledger.failing_hosts() } else { explanations };
     if !matches!(end, End::TooManyFallbacks(_)) {
@@ -109,7 +112,7 @@ fn conclude(settings: &Settings, shared: &Shared, fleet: &Fleet, voice: &Voice, 
     if let Some(template) = &settings.report {
         let path = json::path(template, &description.linker_output, std::process::id(), Path::is_dir);
         if let Err(error) = write(&path, json::to_json(&report).as_bytes()) {
-            voice.say(format_args!("cannot write the report {}: {error}", path.display()));
+            voice.say(format_args!("cannot write the report {}: {}", path.display(), plain(&error)));
         }
     }
     match end {
@@ -126,9 +129,9 @@ fn conclude(settings: &Settings, shared: &Shared, fleet: &Fleet, voice: &Voice, 
     }
 }
 
-/// Writes a report: whole or not at all, unless the name is that of a device or a pipe.
+/// Writes a report: whole or not at all, unless the name is that of a link, a device or a pipe.
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
-    match std::fs::metadata(path) {
+    match std::fs::symlink_metadata(path) {
         Ok(facts) if !facts.is_file() => std::fs::write(path, text),
         _ => publish(path, text),
     }
@@ -137,7 +140,8 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
 /// Reads the job description.
 fn read(path: &Path) -> Result<Description, Refusal> {
     let usage = |what: String| (EXIT_USAGE, format!("{}: {what}", path.to_string_lossy().escape_debug()));
-    let bytes = std::fs::read(path).map_err(|error| usage(format!("cannot read the job description: {error}")))?;
+    let bytes =
+        std::fs::read(path).map_err(|error| usage(format!("cannot read the job description: {}", plain(&error))))?;
     let description = job::parse(&bytes).map_err(|error| usage(error.to_string()))?;
     match description.suspicious().into_iter().find(|name| !name.witness.exists()) {
         Some(name) => Err(usage(name.error().to_string())),
@@ -158,6 +162,14 @@ fn find_hosts(settings: &Settings, voice: &Voice) -> Result<Fleet, Refusal> {
     let fleet = fleet::fleet(source, &settings.remote_compilers)
         .map_err(|error| (EXIT_USAGE, format!("{}: {error}", source.origin)))?;
     tell_left_out(&fleet, voice);
+    for host in fleet::unknown_hosts(&fleet, &settings.remote_compilers) {
+        voice.say(format_args!("--remote-compiler names {host}, which is not in the host list"));
+    }
+    let none_left = fleet.volunteers.is_empty() && !fleet.left_out.is_empty();
+    let meant = !matches!(source.origin, Origin::SystemDefault(_));
+    if none_left && meant && settings.fallback == Fallback::Forbidden {
+        return Err((EXIT_FALLBACK, format!("--fallback is off, and every host of {} is left out", source.origin)));
+    }
     Ok(fleet)
 }
 
@@ -197,13 +209,13 @@ fn decide_who_stays(plan: &mut Plan, voice: &Voice) {
 /// The local slots and how they are used.
 struct LocalSlots {
     slots: Slots,
+    count: usize,
     policy: Policy,
 }
 
 fn local_slots(settings: &Settings, fleet: &Fleet, voice: &Voice) -> LocalSlots {
     let bearable = slots::default_count();
-    let wanted = settings.local_slots.or(fleet.local_slots).unwrap_or(bearable);
-    // With no host, zero local slots would mean that nothing ever runs.
+    let wanted = settings.local_slots.or(fleet.local_slots).unwrap_or(bearable).min(slots::MAX_COUNT);
     let policy = Policy {
         local_slots: wanted,
         fallback_slots: bearable,
@@ -212,10 +224,11 @@ fn local_slots(settings: &Settings, fleet: &Fleet, voice: &Voice) -> LocalSlots 
     };
     let runtime_dir = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = slots::folder(runtime_dir.as_deref()).inspect_err(|reason| {
-        voice.tell(format_args!("local slots are not shared with other links: {reason}"));
+        voice.say(format_args!("local slots are not shared with other links: {reason}"));
     });
+    // Zero local slots still leave what no host can do to this machine.
     let count = if wanted > 0 { wanted } else { bearable };
-    LocalSlots { slots: Slots::new(folder.ok(), count), policy }
+    LocalSlots { slots: Slots::new(folder.ok(), count), count, policy }
 }
 
 fn rules(settings: &Settings) -> Rules {
@@ -232,13 +245,19 @@ fn rules(settings: &Settings) -> Rules {
 
 /// Hosts times slots can be more connections than the usual limit of 1024 descriptors. Raised no further than needed:
 /// compilers inherit it, and some programs walk through all descriptors they may have.
-fn raise_descriptor_limit(fleet: &Fleet) {
+fn raise_descriptor_limit(fleet: &Fleet, local_jobs: usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// Descriptors of a compiler's pipes, for each local slot, and of all else.
-    const BESIDES_CONNECTIONS: u64 = 512;
-    let connections: u64 = fleet.volunteers.iter().map(|volunteer| volunteer.slots as u64 + 2).sum();
+    /// A TCP connection is one descriptor; ssh has a socket, a pipe for its words and a process.
+    const PER_CONNECTION: u64 = 3;
+    /// A compiler has three pipes, of which both ends exist for a moment, a process and a slot's lock.
+    const PER_COMPILER: u64 = 8;
+    /// Everything else: files being mapped and written, the runtime's own.
+    const OTHERS: u64 = 128;
+    // A host is probed beside its jobs.
+    let connections: u64 = fleet.volunteers.iter().map(|volunteer| volunteer.slots as u64 + 1).sum();
+    let wanted = connections * PER_CONNECTION + local_jobs as u64 * PER_COMPILER + OTHERS;
     let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.map_or(u64::MAX, |most| most).min(connections + BESIDES_CONNECTIONS);
+    let wanted = wanted.min(limit.maximum.unwrap_or(u64::MAX));
     if limit.current.is_some_and(|current| current < wanted) {
         // Failing to raise it leaves the limit that was there.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });

@@ -14,3 +14,4 @@ pub mod fleet;
 pub mod link;
 pub mod report;
 pub mod schedule;
+mod words;

@@ -1,6 +1,7 @@
 //! A stock distcc host: one request, one answer, one connection.
 
 mod exchange;
+mod patience;
 mod request;
 
 use thinbridge_protocol::distcc::{Response, ResponseLimits, ServerFailure, WaitStatus};
@@ -109,6 +110,12 @@ impl Client {
             .object
             .ok_or_else(|| Failure::new(Fault::Misbehaved, "the compiler's status is 0, but there is no object"))?;
         Ok(Made { object, stderr: plan.translate(&without_daemon_lines(&response.stderr)) })
+    }
+
+    /// Waits a moment for ssh processes that are no longer needed to end, and kills those that do not. For the end of
+    /// the link.
+    pub async fn close(&self) {
+        self.dialer.close().await;
     }
 
     fn limit(&self, deadline: Duration) -> Duration {

@@ -1,6 +1,7 @@
 //! The configuration files, in TOML. Keys and spellings are those of the options; where TOML has a type of its own
 //! for a value, that is accepted too.
 
+use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -11,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::layer::Layer;
 use super::{Position, ReadFile, UsageError};
 use crate::cli::{Form, OPTIONS, OptionSpec};
+use crate::words::plain;
 
 /// The largest configuration or host file that is read, 1 MiB. A list of ten thousand hosts takes half of that.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -18,6 +20,19 @@ pub const MAX_FILE_BYTES: usize = 1 << 20;
 /// What a configuration file says; `None` when there is no such file.
 pub(super) fn load(path: &Path, read: ReadFile<'_>) -> Result<Option<Layer>, UsageError> {
     read_text(path, read)?.map(|text| parse(path, &text)).transpose()
+}
+
+/// Reads a user's own file. One that this user may not read counts as missing, with a note: a service that inherited
+/// another user's `HOME` still links.
+pub(super) fn read_own(path: &Path, read: ReadFile<'_>, notes: &RefCell<Vec<String>>) -> io::Result<Vec<u8>> {
+    read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            let name = path.to_string_lossy();
+            notes.borrow_mut().push(format!("{} is not used: {}", name.escape_debug(), plain(&error)));
+            io::ErrorKind::NotFound.into()
+        }
+        _ => error,
+    })
 }
 
 /// The text of a file; `None` when there is no such file.
@@ -28,7 +43,7 @@ pub(super) fn read_text(path: &Path, read: ReadFile<'_>) -> Result<Option<String
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(error) => return Err(fault(None, format!("cannot be read: {error}"))),
+        Err(error) => return Err(fault(None, format!("cannot be read: {}", plain(&error)))),
     };
     if bytes.len() > MAX_FILE_BYTES {
         return Err(fault(None, format!("{} bytes are too many; at most {MAX_FILE_BYTES} are read", bytes.len())));

@@ -42,11 +42,13 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The first host list that exists: those of our own sources, highest first, then distcc's.
+/// The first host list that exists: those of our own sources, highest first, then distcc's. `read_own` reads the list in
+/// the user's home, `read` those that were named or are the machine's.
 pub(super) fn find(
     given: impl IntoIterator<Item = (Option<String>, Origin)>,
     env: Environment<'_>,
     read: ReadFile<'_>,
+    read_own: ReadFile<'_>,
 ) -> Result<Option<HostsSource>, UsageError> {
     for (text, origin) in given {
         if let Some(text) = text {
@@ -57,9 +59,9 @@ pub(super) fn find(
         let text = text.into_string().map_err(|_| UsageError::NotUtf8 { name: "DISTCC_HOSTS".into() })?;
         return Ok(Some(HostsSource { text, origin: Origin::Variable("DISTCC_HOSTS") }));
     }
-    let folder = env("DISTCC_DIR").map(PathBuf::from);
-    let folder = folder.or_else(|| Some(PathBuf::from(env("HOME")?).join(".distcc")));
-    if let Some(path) = folder.map(|folder| folder.join("hosts"))
+    let named = env("DISTCC_DIR").map(|folder| (PathBuf::from(folder), read));
+    let folder = named.or_else(|| Some((PathBuf::from(env("HOME")?).join(".distcc"), read_own)));
+    if let Some((path, read)) = folder.map(|(folder, read)| (folder.join("hosts"), read))
         && let Some(text) = file::read_text(&path, read)?
     {
         return Ok(Some(HostsSource { text, origin: Origin::File(path) }));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The most local slots that can be asked for: more than the processors of any machine that links.
-const MAX_SLOTS: usize = 1024;
+pub(crate) const MAX_SLOTS: usize = 1024;
 
 /// The longest silence that can be granted to a host, a day. Longer is as good as for ever, and a bound keeps sums of
 /// times from overflowing.

@@ -6,19 +6,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{sleep_until, timeout};
 
 use super::ledger::Ledger;
 use super::parent;
+use super::signals::Signals;
 use super::work::{self, Attempt, Compiled, Event, LocalFailure, Object, Shared};
 use crate::backend::slots::{Slot, Slots};
 use crate::backend::{Failure, Traffic};
 use crate::config::{Fallback, Share};
 use crate::link::verify::first_difference;
-use crate::report::voice::Voice;
-use crate::schedule::{Errand, Fault, HostId, JobId, Order, Schedule, Why};
+use crate::report::voice::{Voice, pass_on};
+use crate::schedule::{Errand, Fault, HostId, JobId, Order, Schedule, Verdict, Why};
+use crate::words::plain;
 
 /// How long objects that are being written may take to be whole when the link is given up.
 const WRITING: Duration = Duration::from_secs(10);
@@ -57,11 +58,12 @@ pub(super) struct Drive<'a> {
     publications: JoinSet<(PathBuf, io::Result<()>)>,
     /// Outputs that are being written, each with the object that has to replace what is written now.
     writing: HashMap<PathBuf, Option<bytes::Bytes>>,
-    /// Local slots asked for, and in use.
-    asked: usize,
+    /// A local slot is asked for.
+    asked: bool,
+    /// Local slots in use.
     compiling: usize,
     /// The canary as compiled here, and hosts' canaries that wait for it.
-    reference: Option<Compiled>,
+    reference: Option<(Instant, Compiled)>,
     proofs: Vec<(Attempt, Object, Traffic)>,
     /// Hosts' objects that wait for a local compile to be compared with.
     checks: HashMap<JobId, (Attempt, Object, Traffic)>,
@@ -93,7 +95,7 @@ impl<'a> Drive<'a> {
             tasks: JoinSet::new(),
             publications: JoinSet::new(),
             writing: HashMap::new(),
-            asked: 0,
+            asked: false,
             compiling: 0,
             reference: None,
             proofs: Vec::new(),
@@ -106,19 +108,36 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Runs the link to its end. Whatever that is, nothing it started is left running, and unless it is
-    /// [`End::Complete`] no output is left either.
-    pub(super) async fn run(mut self) -> (End, Ledger) {
-        let end = match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
-            (Ok(interrupt), Ok(terminate)) => self.turn(interrupt, terminate).await,
-            (Err(error), _) | (_, Err(error)) => End::Failed(format!("cannot watch for signals: {error}")),
+    /// Runs the link to its end and passes on what the compilers said. Whatever the end is, nothing it started is left
+    /// running, and unless it is [`End::Complete`] no output is left either. `linker`: the process that started us.
+    pub(super) async fn run(mut self, linker: u32) -> (End, Ledger) {
+        let mut signals = match Signals::watch() {
+            Ok(signals) => signals,
+            Err(error) => return (End::Failed(format!("cannot watch for signals: {}", plain(&error))), self.ledger),
         };
-        self.stop(&end).await;
+        let mut end = self.turn(&mut signals, linker).await;
+        if matches!(end, End::Complete) {
+            end = self.pass_words_on(&mut signals).await.unwrap_or(end);
+            self.stop(&end).await;
+        } else {
+            self.stop(&end).await;
+            self.pass_words_on(&mut signals).await;
+        }
         (end, self.ledger)
     }
 
-    async fn turn(&mut self, mut interrupt: Signal, mut terminate: Signal) -> End {
-        let mut parent = std::pin::pin!(parent::ended());
+    /// Whoever reads our standard error may be slow, or have stopped: a signal ends this too.
+    async fn pass_words_on(&self, signals: &mut Signals) -> Option<End> {
+        let words: Vec<Vec<u8>> = self.ledger.all_words().map(<[u8]>::to_vec).collect();
+        let told = spawn_blocking(move || words.iter().for_each(|words| pass_on(words)));
+        tokio::select! {
+            _ = told => None,
+            number = signals.next() => Some(End::Signal(number)),
+        }
+    }
+
+    async fn turn(&mut self, signals: &mut Signals, linker: u32) -> End {
+        let mut linker_ended = std::pin::pin!(parent::ended(linker));
         loop {
             let now = Instant::now();
             while let Some(order) = self.schedule.next(now) {
@@ -129,7 +148,8 @@ impl<'a> Drive<'a> {
             {
                 return end;
             }
-            while self.asked + self.compiling < self.schedule.local_wanted(now) {
+            // One at a time: who gets a slot asks for the next.
+            if !self.asked && self.compiling < self.schedule.local_wanted(now) {
                 self.ask_for_slot();
             }
             if self.schedule.finished() && self.publications.is_empty() {
@@ -142,9 +162,8 @@ impl<'a> Drive<'a> {
                     Err(error) => Err(End::Failed(format!("a task of our own failed: {error}"))),
                 },
                 Some(written) = self.publications.join_next() => self.wrote(written),
-                _ = interrupt.recv() => Err(End::Signal(SignalKind::interrupt().as_raw_value())),
-                _ = terminate.recv() => Err(End::Signal(SignalKind::terminate().as_raw_value())),
-                () = &mut parent => Err(End::Failed("the linker has ended".to_owned())),
+                number = signals.next() => Err(End::Signal(number)),
+                () = &mut linker_ended => Err(End::Failed("the linker has ended".to_owned())),
                 () = sleep_until(wake.into()) => Ok(()),
             };
             if let Err(end) = result {
@@ -169,7 +188,7 @@ impl<'a> Drive<'a> {
     }
 
     fn ask_for_slot(&mut self) {
-        self.asked += 1;
+        self.asked = true;
         let slots = self.slots.clone();
         // The thread that waits is on its own: it cannot be interrupted, and a link that ends does not wait for it.
         let taken = spawn_blocking(move || slots.take());
@@ -224,7 +243,7 @@ impl<'a> Drive<'a> {
     }
 
     fn fill(&mut self, slot: Slot) -> Result<(), End> {
-        self.asked -= 1;
+        self.asked = false;
         let Some(errand) = self.schedule.local(Instant::now()) else { return Ok(()) };
         if errand.why == Why::Fallback {
             self.count_fallback(errand.job)?;
@@ -239,12 +258,13 @@ impl<'a> Drive<'a> {
 
     /// Compares hosts' canaries with ours, as soon as both are there.
     fn compare_proofs(&mut self) {
-        let Some(reference) = &self.reference else { return };
+        let Some((_, reference)) = &self.reference else { return };
         let ours = reference.object.bytes.clone();
         for (attempt, object, traffic) in std::mem::take(&mut self.proofs) {
             if let Some(at) = first_difference(&object.bytes, &ours) {
                 let failure = Failure::new(Fault::WrongBytes, unlike(at));
                 self.proof_failed(attempt, &failure, &traffic);
+                self.cast_out(attempt.host, &failure);
                 continue;
             }
             self.ledger.attempt_ok(attempt.job, attempt.host, &traffic);
@@ -282,9 +302,12 @@ impl<'a> Drive<'a> {
     }
 
     fn attempt_failed(&mut self, attempt: Attempt, failure: &Failure, traffic: &Traffic) {
-        self.tell(attempt.host, &failure.reason);
         self.ledger.attempt_failed(attempt.job, attempt.host, failure, traffic, attempt.queued.elapsed());
-        self.schedule.remote_failed(attempt.job, attempt.host, failure.fault, Instant::now());
+        let next = match self.schedule.remote_failed(attempt.job, attempt.host, failure.fault, Instant::now()) {
+            Verdict::Elsewhere => "another host may have the job",
+            Verdict::Locally => "the job runs here",
+        };
+        self.tell(attempt.host, &format!("{}; {next}", failure.reason));
     }
 
     fn compiled(&mut self, errand: Errand, queued: Instant, compiled: Compiled) -> Result<(), End> {
@@ -296,7 +319,7 @@ impl<'a> Drive<'a> {
         }
         self.schedule.local_done(errand, compiled.took);
         if self.schedule.canary() == Some(job) && errand.why != Why::Check {
-            self.reference = Some(compiled);
+            self.reference = Some((queued, compiled));
             self.compare_proofs();
         }
         Ok(())
@@ -322,16 +345,22 @@ impl<'a> Drive<'a> {
         };
         let failure = Failure::new(Fault::WrongBytes, unlike(at));
         self.ledger.attempt_failed(job, host, &failure, &traffic, attempt.queued.elapsed());
-        if self.liars.insert(host) {
-            self.say(host, &format!("{}; all it made is made again, and it gets no more jobs", failure.reason));
-        }
+        self.cast_out(host, &failure);
+        self.keep(job, queued, compiled);
+        self.count_fallback(job)
+    }
+
+    /// A host made other bytes than this machine: nothing it made in this link is believed that was not compared itself.
+    fn cast_out(&mut self, host: HostId, failure: &Failure) {
         let made = self.made_by.remove(&host).unwrap_or_default();
+        if self.liars.insert(host) {
+            let again = if made.is_empty() { "" } else { "all it made is made again, and " };
+            self.say(host, &format!("{}; {again}it gets no more jobs", failure.reason));
+        }
         for job in &made {
             self.ledger.distrusted(*job, host, "the host made other bytes than this machine for another job");
         }
         self.schedule.lied(host, &made, Instant::now());
-        self.keep(job, queued, compiled);
-        self.count_fallback(job)
     }
 
     fn compile_failed(&mut self, errand: Errand, failure: LocalFailure) -> End {
@@ -344,9 +373,9 @@ impl<'a> Drive<'a> {
         if why == Why::Fallback {
             self.count_fallback(job)?;
         }
-        if let Some(reference) = self.reference.take() {
-            self.keep(job, Instant::now(), &reference);
-            self.reference = Some(reference);
+        if let Some((queued, reference)) = self.reference.take() {
+            self.keep(job, queued, &reference);
+            self.reference = Some((queued, reference));
         }
         Ok(())
     }
@@ -399,7 +428,7 @@ impl<'a> Drive<'a> {
             Ok((output, Err(error))) => {
                 let module = self.shared.plan.description.jobs.iter().find(|job| output.as_os_str() == job.output());
                 let module = module.map_or("", |job| job.module()).escape_debug();
-                Err(End::Failed(format!("job of {module}: cannot write {}: {error}", output.display())))
+                Err(End::Failed(format!("job of {module}: cannot write {}: {}", output.display(), plain(&error))))
             }
             Err(error) => Err(End::Failed(format!("a task of our own failed: {error}"))),
         }
@@ -410,10 +439,15 @@ impl<'a> Drive<'a> {
         for (job, host) in std::mem::take(&mut self.under_way) {
             self.ledger.attempt_cancelled(job, host, "the link ended before its answer came");
         }
+        let compared = self.checks.values().chain(&self.proofs);
+        for (attempt, ..) in compared {
+            self.ledger.attempt_cancelled(attempt.job, attempt.host, "the link ended before it was compared");
+        }
         for host in 0..self.shared.volunteers.len() {
-            self.ledger.remark_if_unused(HostId(host), "it had not answered when the link was done");
+            self.ledger.remark_if_unused(HostId(host), "the link was done before it had proved itself");
         }
         self.tasks.shutdown().await;
+        self.shared.client.close().await;
         if matches!(end, End::Complete) {
             return;
         }

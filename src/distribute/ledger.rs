@@ -24,13 +24,20 @@ pub(super) struct Ledger {
 struct Note {
     attempts: Vec<(HostId, Outcome, Option<String>)>,
     traffic: Traffic,
-    place: Option<Option<HostId>>,
+    place: Option<Made>,
     times: Times,
     words: Vec<u8>,
     fallback: bool,
     /// Time spent on hosts in vain.
     waited: Duration,
     compiled: Duration,
+}
+
+/// Where an object was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    Here,
+    On(HostId),
 }
 
 /// The jobs that fell back for one reason.
@@ -79,8 +86,8 @@ impl Ledger {
         }
     }
 
-    /// Bytes that a probe or a job moved.
-    pub(super) fn moved(&mut self, host: HostId, traffic: &Traffic) {
+    /// Bytes that a job moved.
+    fn moved(&mut self, host: HostId, traffic: &Traffic) {
         if let Some(note) = self.hosts.get_mut(host.0) {
             note.traffic.0 += traffic.sent;
             note.traffic.1 += traffic.received;
@@ -143,7 +150,7 @@ impl Ledger {
             waiting: traffic.waiting,
             receiving: traffic.receiving,
         };
-        self.finished(job, Some(host), times, words);
+        self.finished(job, Made::On(host), times, words);
     }
 
     /// The job's object was made here.
@@ -152,10 +159,10 @@ impl Ledger {
         if let Some(note) = self.jobs.get_mut(job.0) {
             note.compiled = took;
         }
-        self.finished(job, None, times, words);
+        self.finished(job, Made::Here, times, words);
     }
 
-    fn finished(&mut self, job: JobId, place: Option<HostId>, times: Times, words: Vec<u8>) {
+    fn finished(&mut self, job: JobId, place: Made, times: Times, words: Vec<u8>) {
         if let Some(note) = self.jobs.get_mut(job.0) {
             note.place = Some(place);
             note.times = times;
@@ -197,8 +204,8 @@ impl Ledger {
         let jobs = self.jobs.iter().zip(plan.description.jobs.iter().zip(&plan.jobs));
         let line = |(note, (described, planned)): (&Note, (&Job, &Planned))| {
             let place = match note.place {
-                Some(Some(host)) => format!("on {}", self.hosts.get(host.0).map_or("", |host| &host.name)),
-                Some(None) => format!("here: {}", why_here(note, planned)),
+                Some(Made::On(host)) => format!("on {}", self.hosts.get(host.0).map_or("", |host| &host.name)),
+                Some(Made::Here) => format!("here: {}", why_here(note, planned)),
                 None => "not compiled".to_owned(),
             };
             format!("{} {place}", described.module().escape_debug())
@@ -267,14 +274,18 @@ impl Ledger {
 
     /// The whole, for the report.
     pub(super) fn report(&self, description: &Description, fleet: &Fleet, cpu: Duration) -> Report {
-        let count = |wanted: fn(&Option<HostId>) -> bool| {
-            self.jobs.iter().filter(|note| note.place.as_ref().is_some_and(wanted)).count()
+        let made = |here: bool| {
+            let places = self.jobs.iter().filter_map(|note| note.place);
+            places.filter(|place| (*place == Made::Here) == here).count()
         };
         let name = |host: &HostId| self.hosts.get(host.0).map(|host| host.name.clone()).unwrap_or_default();
         let jobs = self.jobs.iter().zip(&description.jobs).map(|(note, job)| JobReport {
             module: job.module().to_owned(),
             output: job.output().to_owned(),
-            place: note.place.map(|place| place.as_ref().map_or(Place::Local, |host| Place::Remote(name(host)))),
+            place: note.place.map(|place| match place {
+                Made::Here => Place::Local,
+                Made::On(host) => Place::Remote(name(&host)),
+            }),
             attempts: note
                 .attempts
                 .iter()
@@ -286,7 +297,7 @@ impl Ledger {
         });
         let hosts = self.hosts.iter().enumerate().map(|(id, host)| HostReport {
             host: host.name.clone(),
-            jobs: self.jobs.iter().filter(|note| note.place == Some(Some(HostId(id)))).count(),
+            jobs: self.jobs.iter().filter(|note| note.place == Some(Made::On(HostId(id)))).count(),
             failures: host.failures,
             reasons: host.reasons.clone(),
         });
@@ -298,8 +309,8 @@ impl Ledger {
         Report {
             totals: Totals {
                 jobs: self.jobs.len(),
-                remote: count(Option::is_some),
-                local: count(Option::is_none),
+                remote: made(false),
+                local: made(true),
                 fallbacks: self.fallbacks(),
                 bytes_sent: self.hosts.iter().map(|host| host.traffic.0).sum(),
                 bytes_received: self.hosts.iter().map(|host| host.traffic.1).sum(),

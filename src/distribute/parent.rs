@@ -9,9 +9,8 @@ use tokio::time::sleep;
 /// that started us ends, which need not be the linker's end.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// Waits until the process that started this one has ended, when another process becomes the parent.
-pub(super) async fn ended() {
-    let parent = parent_id();
+/// Waits until `parent`, the process that started this one, has ended, when another process becomes the parent.
+pub(super) async fn ended(parent: u32) {
     while parent_id() == parent {
         sleep(LOOK_AGAIN).await;
     }

@@ -19,6 +19,7 @@ use crate::link::plan::Plan;
 use crate::link::verify::Flaw;
 use crate::link::{command, publish};
 use crate::schedule::{Errand, Fault, HostId, JobId};
+use crate::words::plain;
 
 /// What a task has to report.
 #[derive(Debug)]
@@ -145,7 +146,7 @@ fn failed(reason: &str) -> Failure {
 /// Compiles in a slot, which is free when the compiler has ended.
 pub(super) async fn compile(plan: Arc<Plan>, errand: Errand, slot: Slot) -> Event {
     let queued = Instant::now();
-    let cannot_run = |error| format!("cannot run the compiler {}: {error}", program(&plan));
+    let cannot_run = |error| format!("cannot run the compiler {}: {}", program(&plan), plain(&error));
     let ended = match command::local(&plan, errand.job.0) {
         Ok(compile) => local::run(compile).await.map_err(cannot_run),
         Err(reason) => Err(reason),
@@ -183,7 +184,7 @@ fn check(plan: &Plan, job: usize, in_place: bool, outcome: &mut Outcome) -> Resu
         true => {
             let output = outputs(plan, job).next().unwrap_or_default();
             let read = std::fs::read(&output);
-            read.map_err(|error| format!("{program} succeeded, but {}: {error}", output.display()))?.into()
+            read.map_err(|error| format!("{program} succeeded, but {}: {}", output.display(), plain(&error)))?.into()
         }
         false => std::mem::take(&mut outcome.stdout).into(),
     };

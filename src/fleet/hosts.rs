@@ -48,6 +48,19 @@ pub fn fleet(source: &HostsSource, compilers: &RemoteCompilers) -> Result<Fleet,
     Ok(fleet)
 }
 
+/// The hosts that `--remote-compiler` or its setting names and that are not in the fleet, used or left out: misspelled,
+/// mostly.
+pub fn unknown_hosts<'a>(fleet: &Fleet, compilers: &'a RemoteCompilers) -> Vec<&'a str> {
+    let used = fleet.volunteers.iter().map(|volunteer| volunteer.name.as_str());
+    let known: Vec<&str> = used.chain(fleet.left_out.iter().map(|left_out| left_out.host.as_str())).collect();
+    let means = |named: &str, host: &str| {
+        // Asked of the rule itself, with this host's name alone.
+        let mut alone = RemoteCompilers::default();
+        alone.add(&format!("{named}=compiler")).is_some() && alone.name_for(host).is_some()
+    };
+    compilers.hosts().filter(|named| !known.iter().any(|host| means(named, host))).collect()
+}
+
 /// The hosts as written, or from a place that differs from link to link, as `--randomize` wants: links of many users
 /// then do not all begin with the same host.
 fn in_order(list: &HostList) -> impl Iterator<Item = &HostSpec> {
@@ -129,5 +142,15 @@ mod tests {
         let source = HostsSource { text: "a b".to_owned(), origin: Origin::Flag };
         let fleet = fleet(&source, &compilers).unwrap();
         assert_eq!(fleet.volunteers.iter().map(|v| v.compiler.as_deref()).collect::<Vec<_>>(), [None, Some("clang")]);
+    }
+
+    #[test]
+    fn names_of_compilers_for_hosts_that_are_not_there_are_found() {
+        let mut compilers = RemoteCompilers::default();
+        for item in ["*=c", "a=c", "b:99=c", "e=c", "me@e=c", "[::1]=c", "off=c", "+x=c", "b:98=c", "you@e=c", "aa=c"] {
+            compilers.add(item).unwrap();
+        }
+        let fleet = fleet_of("a b:99/7 me@e:/opt/distccd [::1] off,down", Origin::Flag);
+        assert_eq!(unknown_hosts(&fleet, &compilers), ["+x", "aa", "b:98", "you@e"]);
     }
 }

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use crate::backend::local;
 use crate::schedule::FIRST_DEADLINE;
+use crate::words::plain;
 
 /// The local compiler of a link.
 #[derive(Clone, Debug)]
@@ -37,7 +38,7 @@ async fn version(command: &[String]) -> Result<String, String> {
         timeout(FIRST_DEADLINE, local::run(local::Compile { command, stdin: None, writes_files: false })).await;
     match outcome {
         Err(_) => Err(format!("{program} --version did not end within {} s", FIRST_DEADLINE.as_secs())),
-        Ok(Err(error)) => Err(format!("{program} --version cannot be run: {error}")),
+        Ok(Err(error)) => Err(format!("{program} --version cannot be run: {}", plain(&error))),
         Ok(Ok(outcome)) if outcome.status.success() && !outcome.stdout.is_empty() => {
             Ok(String::from_utf8_lossy(&outcome.stdout).into_owned())
         }

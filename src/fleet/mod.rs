@@ -3,7 +3,7 @@
 mod hosts;
 mod identity;
 
-pub use hosts::{LeftOut, fleet};
+pub use hosts::{LeftOut, fleet, unknown_hosts};
 pub use identity::{Identity, same_compiler};
 
 /// Where a volunteer is reached.

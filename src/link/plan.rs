@@ -9,6 +9,7 @@ use super::job::{Description, Job, Shape};
 use super::verify::{self, Expected, Flaw, NoDefinitions, Target};
 use crate::bitcode::{self, Mapping, Mismatch, Resolved, Shard};
 use crate::schedule::CostModel;
+use crate::words::plain;
 
 /// All jobs of a link.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { module, path, error } => {
-                write!(f, "job of {}: cannot read {}: {error}", module.escape_debug(), path.escape_debug())
+                write!(f, "job of {}: cannot read {}: {}", module.escape_debug(), path.escape_debug(), plain(error))
             }
             Self::NotNamed { module, path } => write!(
                 f,

@@ -21,13 +21,13 @@ pub fn publish(output: &Path, object: &[u8]) -> io::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
+    // Not every file system has unnamed files, and without /proc none can be given a name.
     match unnamed(folder) {
         Ok(mut file) => {
             file.write_all(object)?;
-            link(&file, output)
+            link(&file, output).or_else(|_| by_rename(output, object))
         }
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => by_rename(output, object),
-        Err(error) => Err(error.into()),
+        Err(_) => by_rename(output, object),
     }
 }
 

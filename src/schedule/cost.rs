@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-/// What an answer may take before anything was measured. Long enough for a busy volunteer's queue, short enough that a
-/// silent one is bearable.
+/// What an answer may take before anything was measured, and the least it may take for however small a job. Long enough
+/// for a busy volunteer's queue and a loaded network, short enough that a silent host is bearable.
 pub const FIRST_DEADLINE: Duration = Duration::from_secs(20);
-
-/// The shortest deadline for a compile, however small the job: covers a volunteer's queue and a loaded network.
-pub const MIN_DEADLINE: Duration = FIRST_DEADLINE;
 
 /// A job may take this many times what the slowest such job took: volunteers differ, several compilers share one, and
 /// the largest jobs take more per byte than the small ones that are measured first.
@@ -52,10 +49,11 @@ impl CostModel {
 
     /// How long a host's answer to a job of this cost may take, from the moment the request has left.
     pub fn deadline(&self, cost: u64) -> Duration {
-        match self.slowest {
-            None => self.patience + seconds(cost as f64 * FIRST_SECONDS_PER_BYTE),
-            Some(rate) => MIN_DEADLINE.min(self.patience) + seconds((cost as f64 + START_COST) * rate * MARGIN),
-        }
+        let for_size = match self.slowest {
+            None => cost as f64 * FIRST_SECONDS_PER_BYTE,
+            Some(rate) => (cost as f64 + START_COST) * rate * MARGIN,
+        };
+        self.patience + seconds(for_size)
     }
 }
 

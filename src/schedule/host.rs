@@ -133,8 +133,7 @@ impl Host {
         if self.standing == Standing::Excluded {
             return;
         }
-        // A canary that cannot be sent (a fault of our own) proves nothing, now or later.
-        if matches!(fault, Fault::WrongBytes | Fault::Incompatible | Fault::Local) {
+        if matches!(fault, Fault::WrongBytes | Fault::Incompatible) {
             self.standing = Standing::Excluded;
             return;
         }
@@ -172,6 +171,12 @@ impl Host {
             Standing::Unknown | Standing::Probing => self.failures == 0 && now < self.start + patience,
             Standing::Excluded => false,
         }
+    }
+
+    /// Whether it takes jobs, or has taken some and may again: then a job that a local slot takes meanwhile was not meant
+    /// for a host alone.
+    pub(super) fn may_serve(&self, now: Instant, patience: Duration) -> bool {
+        self.promising(now, patience) || self.has_proved && self.standing != Standing::Excluded
     }
 
     /// When `promising`, `may_probe` or `free` may change by time alone; moments that have passed included.

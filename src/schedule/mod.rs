@@ -23,7 +23,7 @@ mod tests;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-pub use cost::{CostModel, FIRST_DEADLINE, MIN_DEADLINE};
+pub use cost::{CostModel, FIRST_DEADLINE};
 use host::Host;
 pub use host::{HostSpec, MAX_FAILURES, REST, REST_MAX};
 use job::{Job, State};
@@ -141,8 +141,10 @@ pub struct Schedule {
     hosts: Vec<Host>,
     policy: Policy,
     cost: CostModel,
-    /// Jobs that a host or a local slot may take, biggest first.
+    /// Jobs that any host or a local slot may take, biggest first.
     pending: BTreeSet<job::Rank>,
+    /// Jobs that a host has failed and another may take, biggest first.
+    retries: BTreeSet<job::Rank>,
     /// Jobs that only a local slot may take, biggest first.
     local_only: BTreeSet<job::Rank>,
     /// References and checks: somebody waits for these.
@@ -178,6 +180,7 @@ impl Schedule {
             policy,
             cost: CostModel::new(policy.patience),
             pending: BTreeSet::new(),
+            retries: BTreeSet::new(),
             local_only: BTreeSet::new(),
             errands: VecDeque::new(),
             canary: canary.map(|job| Canary { job, reference: Reference::Unasked }),
@@ -192,11 +195,6 @@ impl Schedule {
     /// Whether every job has its object.
     pub fn finished(&self) -> bool {
         self.unfinished == 0
-    }
-
-    /// The cost model as learned so far.
-    pub fn cost(&self) -> &CostModel {
-        &self.cost
     }
 
     /// The canary, when this link has hosts and a job that may leave the machine.
@@ -220,9 +218,11 @@ impl Schedule {
 
     /// How many local slots should be held or asked for now, those in use included.
     pub fn local_wanted(&self, now: Instant) -> usize {
-        let waiting = self.errands.len() + self.local_only.len();
         let ordinary = if self.local_may_take_pending(now) { self.pending.len() + self.canary_open() } else { 0 };
-        self.local_capacity().min(self.local_running + waiting + ordinary)
+        let idle = ordinary == 0 && self.local_may_retry();
+        let retries = if idle { self.retries.len() } else { self.stranded(now).count() };
+        let waiting = self.errands.len() + self.local_only.len() + retries + ordinary;
+        self.local_capacity().min(self.local_running + waiting)
     }
 
     /// A local slot is free: what it should compile. `None`: nothing (any more).
@@ -236,7 +236,11 @@ impl Schedule {
     /// to bring it. Asked after each event; the answer `Some` is given once.
     pub fn settle_canary(&mut self, now: Instant) -> Option<(JobId, Why)> {
         let canary = self.canary?;
-        if canary.reference != Reference::Ready || !self.jobs.get(canary.job.0)?.open() || !self.pending.is_empty() {
+        if canary.reference != Reference::Ready
+            || !self.jobs.get(canary.job.0)?.open()
+            || !self.pending.is_empty()
+            || !self.retries.is_empty()
+        {
             return None;
         }
         let why = if !self.remote_possible(now) {
@@ -322,9 +326,12 @@ impl Schedule {
         }
         let Some(state) = self.jobs.get_mut(job.0) else { return Verdict::Locally };
         state.tried.push(host);
-        let untried = self.hosts.iter().enumerate().any(|(id, h)| h.usable(now) && !state.tried.contains(&HostId(id)));
+        let attempts = state.tried.len();
+        let patience = self.policy.patience;
+        let another = self.untried(job).any(|(_, host)| host.promising(now, patience));
         let again = matches!(fault, Fault::Unreachable | Fault::Refused | Fault::Incompatible | Fault::Misbehaved);
-        if again && untried && state.tried.len() < MAX_ATTEMPTS {
+        let Some(state) = self.jobs.get_mut(job.0) else { return Verdict::Locally };
+        if again && another && attempts < MAX_ATTEMPTS {
             state.state = State::Pending;
             self.queue(job);
             Verdict::Elsewhere
@@ -357,8 +364,8 @@ impl Schedule {
         self.local_running = self.local_running.saturating_sub(1);
     }
 
-    /// A host returned other bytes than the local compile: it is out for this link, and every object it made that was
-    /// not compared itself is made again. Returns those jobs.
+    /// A host returned other bytes than the local compile: it is out for this link, and the objects it `made` that were
+    /// not compared themselves are made again.
     pub fn lied(&mut self, host: HostId, made: &[JobId], now: Instant) {
         if let Some(host) = self.hosts.get_mut(host.0) {
             host.failed(Fault::WrongBytes, now);
@@ -379,7 +386,8 @@ impl Schedule {
     }
 
     fn start_of_proof(&mut self, canary: Canary, now: Instant) -> Option<Order> {
-        let work_left = !self.pending.is_empty() || self.jobs.get(canary.job.0).is_some_and(Job::open);
+        let work_left =
+            !self.pending.is_empty() || !self.retries.is_empty() || self.jobs.get(canary.job.0).is_some_and(Job::open);
         for (index, state) in self.hosts.iter_mut().enumerate() {
             let host = HostId(index);
             if work_left && state.may_probe(now) {
@@ -400,8 +408,14 @@ impl Schedule {
     }
 
     fn start_of_job(&mut self, now: Instant) -> Option<Order> {
-        let rank = self.pending.iter().find(|rank| self.best_host(rank.job, now).is_some()).copied()?;
+        if !self.hosts.iter().any(|host| host.free(now)) {
+            return None;
+        }
+        // A job that has failed once has waited longest.
+        let retry = self.retries.iter().find(|rank| self.best_host(rank.job, now).is_some()).copied();
+        let rank = retry.or_else(|| self.pending.first().copied())?;
         let host = self.best_host(rank.job, now)?;
+        self.retries.remove(&rank);
         self.pending.remove(&rank);
         let job = self.jobs.get_mut(rank.job.0)?;
         job.state = State::Remote;
@@ -411,13 +425,24 @@ impl Schedule {
 
     /// The least loaded proven host with a free slot that has not failed the job; the earlier in the list on a tie.
     fn best_host(&self, job: JobId, now: Instant) -> Option<HostId> {
-        let tried = &self.jobs.get(job.0)?.tried;
-        self.hosts
-            .iter()
-            .enumerate()
-            .filter(|(index, host)| host.free(now) && !tried.contains(&HostId(*index)))
+        self.untried(job)
+            .filter(|(_, host)| host.free(now))
             .min_by(|(_, a), (_, b)| a.load().total_cmp(&b.load()))
-            .map(|(index, _)| HostId(index))
+            .map(|(id, _)| id)
+    }
+
+    /// The hosts that have not failed the job.
+    fn untried(&self, job: JobId) -> impl Iterator<Item = (HostId, &Host)> {
+        let tried = self.jobs.get(job.0).map_or(&[][..], |job| &job.tried);
+        let hosts = self.hosts.iter().enumerate().map(|(index, host)| (HostId(index), host));
+        hosts.filter(|(id, _)| !tried.contains(id))
+    }
+
+    /// Jobs that wait for another host although none is left that could take them.
+    fn stranded(&self, now: Instant) -> impl Iterator<Item = job::Rank> {
+        let patience = self.policy.patience;
+        let waiting = self.retries.iter().copied();
+        waiting.filter(move |rank| !self.untried(rank.job).any(|(_, host)| host.promising(now, patience)))
     }
 
     fn next_errand(&mut self, now: Instant) -> Option<Errand> {
@@ -429,19 +454,37 @@ impl Schedule {
             state.state = State::Local;
             return Some(Errand { job: rank.job, why: if state.fallback { Why::Fallback } else { Why::Ordinary } });
         }
-        if !self.local_may_take_pending(now) {
-            return None;
+        let stranded = self.stranded(now).next();
+        if let Some(rank) = stranded {
+            return self.take_retry(rank);
         }
-        let job = match self.pending.pop_first() {
-            Some(rank) => rank.job,
-            None => self.canary_for_local_slot()?,
-        };
-        let possible = self.remote_possible(now);
-        let state = self.jobs.get_mut(job.0)?;
+        if self.local_may_take_pending(now)
+            && let Some(job) = self.pending.pop_first().map(|rank| rank.job).or_else(|| self.canary_for_local_slot())
+        {
+            let served = self.hosts.iter().any(|host| host.may_serve(now, self.policy.patience));
+            // A slot that would have taken the job anyway makes no fallback of it; without such slots all are.
+            let fallback = !self.hosts.is_empty() && (self.policy.local_slots == 0 || !served);
+            let state = self.jobs.get_mut(job.0)?;
+            state.state = State::Local;
+            state.fallback = fallback;
+            return Some(Errand { job, why: if fallback { Why::Fallback } else { Why::Ordinary } });
+        }
+        let rank = self.retries.first().copied().filter(|_| self.local_may_retry())?;
+        self.take_retry(rank)
+    }
+
+    /// A job that a host has failed, for a local slot.
+    fn take_retry(&mut self, rank: job::Rank) -> Option<Errand> {
+        self.retries.remove(&rank);
+        let state = self.jobs.get_mut(rank.job.0)?;
         state.state = State::Local;
-        // Tried elsewhere, or no host left to take it: it was meant for a host.
-        state.fallback = !self.hosts.is_empty() && (!possible || !state.tried.is_empty());
-        Some(Errand { job, why: if state.fallback { Why::Fallback } else { Why::Ordinary } })
+        state.fallback = true;
+        Some(Errand { job: rank.job, why: Why::Fallback })
+    }
+
+    /// Whether an idle local slot may take a job that waits for a busy host.
+    fn local_may_retry(&self) -> bool {
+        self.policy.local_slots > 0 && self.policy.eager
     }
 
     /// The canary, when nobody has asked for its local compile yet and nothing else is left for a local slot.
@@ -470,12 +513,12 @@ impl Schedule {
         if self.canary.is_some_and(|canary| canary.job == job && state.tried.is_empty()) {
             return;
         }
-        let rank = job::Rank::new(job, state.spec.cost);
-        if state.spec.remote {
-            self.pending.insert(rank)
-        } else {
-            self.local_only.insert(rank)
+        let queue = match state.spec.remote {
+            true if state.tried.is_empty() => &mut self.pending,
+            true => &mut self.retries,
+            false => &mut self.local_only,
         };
+        queue.insert(job::Rank::new(job, state.spec.cost));
     }
 
     fn finish(&mut self, job: JobId) {

@@ -177,6 +177,31 @@ fn a_failure_of_the_wire_goes_to_another_host_and_then_home() {
 }
 
 #[test]
+fn a_job_that_no_host_is_left_for_goes_home() {
+    let mut world = World::new(&[10, 20, 30, 40], &[1, 1], 0);
+    let runs = world.prove_all();
+    let [(job, a), (other, b)] = runs[..] else { panic!("{runs:?}") };
+    assert_eq!(world.schedule.remote_failed(job, a, Fault::Refused, world.now), Verdict::Elsewhere);
+    assert_eq!(world.schedule.local_wanted(world.now), 0, "the other host may take it");
+    assert_eq!(world.schedule.remote_failed(other, b, Fault::WrongBytes, world.now), Verdict::Locally);
+    world.pass(REST);
+    assert!(world.schedule.remote_possible(world.now), "the first host is back, but it has failed the job");
+    let errands: Vec<_> = std::iter::from_fn(|| world.schedule.local(world.now)).collect();
+    assert!(errands.contains(&Errand { job, why: Why::Fallback }), "{errands:?}");
+}
+
+#[test]
+fn where_fallbacks_matter_a_failed_job_waits_for_the_other_host() {
+    let mut world = World::new(&[10, 20, 30, 40], &[1, 1], 2);
+    world.schedule.policy.eager = false;
+    let runs = world.prove_all();
+    let (job, host) = runs[0];
+    assert_eq!(world.schedule.remote_failed(job, host, Fault::Refused, world.now), Verdict::Elsewhere);
+    let errands: Vec<_> = std::iter::from_fn(|| world.schedule.local(world.now)).collect();
+    assert!(errands.iter().all(|errand| errand.job != job && errand.why == Why::Ordinary), "{errands:?}");
+}
+
+#[test]
 fn three_failures_in_a_row_exclude_until_proved_again() {
     let mut world = World::new(&[10; 30], &[1], 0);
     world.prove(0);

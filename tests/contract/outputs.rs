@@ -71,6 +71,18 @@ fn a_read_only_folder() {
     }
 }
 
+/// Without it a file that has no name yet cannot be given one.
+#[test]
+fn a_machine_without_proc() {
+    let Some(launcher) = namespace().filter(|_| require(&["unshare", "clang-22", "ld.lld-22"])) else {
+        skip("no mount namespace may be made");
+        return;
+    };
+    let jobs = Jobs::two();
+    run(&mut jobs.scripted(launcher, "mount -t tmpfs tmpfs /proc || exit 99\n\"$@\"", &[])).expect(0);
+    assert_eq!(jobs.objects().len(), 2);
+}
+
 #[test]
 fn an_object_that_is_there_already_is_replaced_and_its_other_names_are_not_touched() {
     let jobs = Jobs::two();

@@ -127,6 +127,16 @@ fn an_interrupted_link_has_a_report_too() {
 }
 
 #[test]
+fn a_link_in_its_place_is_followed() {
+    let jobs = Jobs::two();
+    let folder = &jobs.program.folder;
+    std::os::unix::fs::symlink("true.json", folder.join("latest.json")).expect("a new name");
+    jobs.run(&["--report=latest.json"]).expect(0);
+    assert!(fs::symlink_metadata(folder.join("latest.json")).expect("it is there").is_symlink());
+    check(&serde_json::from_slice(&fs::read(folder.join("true.json")).expect("a report")).expect("JSON"));
+}
+
+#[test]
 fn its_name_may_hold_the_output_and_the_process_or_be_a_folder() {
     let mut jobs = Jobs::two();
     jobs.description["common"]["linker_output"] = "../bin/my program.so".into();

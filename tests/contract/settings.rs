@@ -215,6 +215,14 @@ fn switched_off_or_inside_distcc_nobody_is_called() {
 }
 
 #[test]
+fn without_fallback_a_list_of_hosts_that_are_all_left_out_ends_the_link_with_3() {
+    let jobs = Jobs::two();
+    jobs.run(&["--fallback=off", "--hosts=far,auth other,down"]).expect(3).says(&["--hosts", "left out"]);
+    jobs.expect_no_objects();
+    jobs.run(&["--hosts=far,auth other,down"]).expect(0);
+}
+
+#[test]
 fn without_fallback_dead_hosts_end_the_link_with_3_and_no_object() {
     let jobs = Jobs::two();
     let port = refused_port();

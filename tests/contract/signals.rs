@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 
 use crate::gate::{Gate, kill};
 use crate::hosts::{Event, Sleeper};
-use crate::jobs::{Jobs, finish, start};
+use crate::jobs::{Jobs, finish, patiently, start};
 use crate::support::{Link, Program, require};
 
 /// Stops a link while it compiles its second job here, when the first is done.
@@ -31,6 +31,34 @@ fn an_interrupted_local_compile_is_gone_with_its_children() {
 #[test]
 fn a_terminated_local_compile_is_gone_with_its_children() {
     interrupted("-TERM", 143);
+}
+
+#[test]
+fn a_terminal_that_goes_away_takes_the_compilers_along() {
+    interrupted("-HUP", 129);
+    interrupted("-QUIT", 131);
+}
+
+/// The link is done, but nobody reads what the compilers said.
+#[test]
+fn a_link_whose_words_nobody_reads_can_be_interrupted() {
+    let jobs = Jobs::two();
+    let noisy = "#!/bin/sh\nhead -c 200000 /dev/zero | tr '\\0' w >&2\nexec clang-22 \"$@\"\n";
+    let compiler = jobs.program.folder.write_executable("noisy", noisy);
+    let jobs = jobs.compiler(&compiler);
+    let mut command = jobs.command(&[]);
+    let before = jobs.files();
+    let mut child = start(&mut command);
+    let mut stderr = child.stderr.take().expect("it is piped");
+    let mut word = [0];
+    patiently("the first word", move || {
+        std::io::Read::read_exact(&mut stderr, &mut word).expect("it says something");
+        // More than a pipe holds is still to come.
+        Box::leak(Box::new(stderr));
+    });
+    kill("-TERM", &child.id().to_string());
+    finish(child).expect(143);
+    assert_eq!(jobs.files(), before);
 }
 
 #[test]

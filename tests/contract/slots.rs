@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::gate::{Gate, kill};
 use crate::hosts::{Event, Sleeper};
-use crate::jobs::{Jobs, finish, start};
+use crate::jobs::{Jobs, finish, patiently, start};
 use crate::support::{Language, Link, Program, Volunteer, Workdir, require, require_farm};
 
 /// A compiler that writes down how many of its kind run while it does.
@@ -110,6 +111,47 @@ fn a_link_that_waits_for_a_slot_can_be_interrupted() {
     kill("-TERM", &first.id().to_string());
     finish(first).expect(143);
     arrivals.expect_gone();
+}
+
+#[test]
+fn a_link_that_is_stopped_while_it_waits_stops_no_other() {
+    let jobs = Jobs::two();
+    let gate = Gate::new(&jobs.program.folder);
+    let plain = jobs.description["common"]["args"][0].clone();
+    let mut jobs = jobs.compiler(&gate.compiler);
+    let first = start(&mut jobs.command(&["--local-slots=1"]));
+    let (arrivals, ..) = gate.arrivals().next();
+    let waiting = start(&mut jobs.command(&["--local-slots=1"]));
+    let turn = jobs.program.folder.join("home/thinbridge/slots/turn-1");
+    patiently("its turn", move || {
+        while turn_is_free(&turn) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    kill("-STOP", &waiting.id().to_string());
+    // Another slot is free for a link that has two, and the first one when the first link has ended.
+    jobs.description["common"]["args"][0] = plain;
+    jobs.run(&["--local-slots=2"]).expect(0);
+    kill("-TERM", &first.id().to_string());
+    finish(first).expect(143);
+    arrivals.expect_gone();
+    jobs.run(&["--local-slots=1"]).expect(0);
+    jobs.objects();
+    kill("-KILL", &waiting.id().to_string());
+    assert_eq!(finish(waiting).code, None);
+}
+
+/// Whether no link looks for a free slot.
+fn turn_is_free(turn: &Path) -> bool {
+    fs::File::open(turn).is_ok_and(|turn| turn.try_lock().is_ok())
+}
+
+#[test]
+fn few_descriptors_make_a_link_slower_and_nothing_else() {
+    let jobs = Jobs::of(many(15));
+    let mut command = jobs.scripted(&["env"], "ulimit -n 32; exec \"$@\"", &["--local-slots=16"]);
+    crate::jobs::run(&mut command).expect(0).silent();
+    jobs.objects();
 }
 
 #[test]

@@ -62,6 +62,20 @@ fn an_ssh_that_answers_nonsense_is_a_host_s_failure() {
     assert!(reasons.contains("Welc"), "what came instead is told: {reasons}");
 }
 
+/// A pipe holds 64 KiB; ssh stops when nobody takes its words.
+#[test]
+fn an_ssh_that_says_a_lot_before_it_connects_is_no_worse() {
+    if !require_farm() {
+        return;
+    }
+    let program = Program::small_c(&["-O2"]);
+    let script =
+        format!("#!/bin/sh\nhead -c 200000 /dev/zero | tr '\\0' x >&2\nexec '{ROOT}/integration/volunteer' --inetd\n");
+    let ssh = program.folder.write_executable("ssh", &script);
+    let linked = Link::of(&program).hosts("@far/2").remote_only().env("DISTCC_SSH", ssh).run().expect_success();
+    assert_eq!(linked.total("remote"), 4);
+}
+
 /// sshd begins to drop connections when more than ten are not logged in.
 #[test]
 fn connections_do_not_start_in_one_burst() {

@@ -1,5 +1,6 @@
 //! What compilers say reaches the user once, in the order of the jobs, the same from here and from a host.
 
+use crate::jobs::Jobs;
 use crate::support::{Language, Link, Linked, Program, Volunteer, require, require_farm};
 
 /// A module that makes the code generator speak: two warnings of the assembler, of several lines each, and one about its
@@ -57,6 +58,25 @@ fn warnings_come_once_in_job_order_and_the_same_from_everywhere() {
 }
 
 #[test]
+fn what_a_wrapper_leaves_behind_holds_no_link_up() {
+    let jobs = Jobs::two();
+    let folder = &jobs.program.folder;
+    // A cache's server would hold the compiler's pipes like this; its end is seen through a pipe of its own.
+    let alive = folder.join("alive");
+    crate::support::run(std::process::Command::new("mkfifo").arg(&alive));
+    let text = format!(
+        "#!/bin/sh\n         for word; do case $word in --version) exec clang-22 \"$@\";; esac; done\n         {{ read end; }} <>'{}' &\n         echo words >&2\n         exec clang-22 \"$@\"\n",
+        alive.display()
+    );
+    let wrapper = folder.write_executable("wrapper", &text);
+    let jobs = jobs.compiler(&wrapper);
+    let ended = jobs.run(&["--local-slots=2"]).expect(0);
+    assert_eq!(ended.stderr, "words\nwords\n");
+    jobs.objects();
+    std::fs::write(alive, "end\nend\n").expect("those left behind are told to end");
+}
+
+#[test]
 fn remarks_and_unknown_flags_are_told_as_a_plain_compile_tells_them() {
     if !require_farm() || !require(&["taskset"]) {
         return;
@@ -103,7 +123,7 @@ fn an_error_of_the_code_generator_fails_the_link_with_its_words_and_ours() {
 
 #[test]
 fn a_compiler_that_cannot_be_run_is_named() {
-    let jobs = crate::jobs::Jobs::two().compiler(std::path::Path::new("/nowhere/clang"));
+    let jobs = Jobs::two().compiler(std::path::Path::new("/nowhere/clang"));
     jobs.run(&[]).expect(1).says(&["cannot run the compiler /nowhere/clang", "No such file"]);
     let hosts = jobs.run(&["--hosts=127.0.0.1:1"]).expect(1);
     assert!(hosts.stderr.contains("/nowhere/clang"), "{}", hosts.stderr);
@@ -111,14 +131,14 @@ fn a_compiler_that_cannot_be_run_is_named() {
 
 #[test]
 fn a_compiler_that_is_killed_is_told_with_the_signal() {
-    let jobs = crate::jobs::Jobs::two();
+    let jobs = Jobs::two();
     let compiler = jobs.program.folder.write_executable("compiler", "#!/bin/sh\nkill -KILL $$\n");
     jobs.compiler(&compiler).run(&[]).expect(1).says(&["signal 9", "out of memory"]);
 }
 
 #[test]
 fn words_that_are_no_text_pass_through() {
-    let jobs = crate::jobs::Jobs::two();
+    let jobs = Jobs::two();
     let script = "#!/bin/sh\nprintf 'odd \\377 word\\n no newline' >&2\nexec clang-22 \"$@\"\n";
     let compiler = jobs.program.folder.write_executable("compiler", script);
     let output = jobs.compiler(&compiler).command(&[]).output().expect("it runs");

@@ -94,8 +94,13 @@ impl Bench {
     }
 
     /// All runs wait one second at most for a host.
-    pub(crate) fn impatient(mut self) -> Self {
-        self.variables.push(("DISTCC_IO_TIMEOUT", "1"));
+    pub(crate) fn impatient(self) -> Self {
+        self.waiting("1")
+    }
+
+    /// All runs wait this many seconds at most for a host.
+    pub(crate) fn waiting(mut self, seconds: &'static str) -> Self {
+        self.variables.push(("DISTCC_IO_TIMEOUT", seconds));
         self
     }
 

@@ -85,3 +85,15 @@ fn a_host_that_does_not_take_a_large_request() {
     let ran = bench.run(2, &format!("{}/1", peer.name()), &[]);
     ran.expect_right(&bench).expect_failed(&peer.name(), Phase::Canary, "it did not take the request within 1.0 s");
 }
+
+/// Its slots are all taken, perhaps: nothing but the deadline ends the waiting, however long that is.
+#[test]
+fn a_host_that_does_not_take_a_large_request_is_slow_and_not_shut() {
+    if !require_farm() {
+        return;
+    }
+    let bench = Bench::large().waiting("13");
+    let peer = bench.host(Phase::Canary, Behaviour::Deaf);
+    let ran = bench.run(2, &format!("{}/1", peer.name()), &[]);
+    ran.expect_right(&bench).expect_failed(&peer.name(), Phase::Canary, "it did not take the request within 13.0 s");
+}

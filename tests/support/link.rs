@@ -210,5 +210,7 @@ pub(crate) fn isolate(command: &mut Command, folder: &Workdir) {
     // An empty host list of the user's own, so that the system's one is never read.
     folder.write("home/.distcc/hosts", "# nobody\n");
     let home = folder.join("home");
+    // Locks of local slots go only where nobody else can write.
+    std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("it is ours");
     command.env("XDG_CONFIG_HOME", home.join("config")).env("XDG_RUNTIME_DIR", &home).env("HOME", home);
 }

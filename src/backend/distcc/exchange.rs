@@ -11,14 +11,12 @@ use thinbridge_protocol::distcc::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
-use crate::backend::transport::{Dialer, Transport, words};
+use super::patience::Patience;
+use crate::backend::transport::{Dialer, Transport};
 use crate::backend::{Failure, Traffic};
 use crate::fleet::Address;
 use crate::schedule::Fault;
-
-/// Bytes a second that extend a deadline while they move: a slow line is no silence, and a host that trickles bytes
-/// does not hold a job for ever. About a fast modem line's share of 10 Mbit/s.
-const MIN_RATE: u64 = 1 << 20;
+use crate::words;
 
 /// The least room made for a read.
 const READ_AHEAD: usize = 64 << 10;
@@ -44,17 +42,20 @@ pub(super) async fn exchange(
     deadline: Duration,
     traffic: &mut Traffic,
 ) -> Result<Response, Failure> {
+    let turn = dialer.turn(address, deadline).await?;
     let started = Instant::now();
-    let transport = dialer.connect(address).await?;
+    let transport = dialer.connect(address, turn, started + deadline).await?;
     let mut talk = Talk {
         compiler,
         decoder: ResponseDecoder::new(request.version, limits),
         inbox: BytesMut::new(),
         outbox: Chunks(request.bytes.into_chunks().into()),
+        patience: Patience::new(started, deadline),
         deadline,
         started,
         sent_at: None,
         answered_at: None,
+        lost: None,
     };
     talk.hold(transport, traffic).await
 }
@@ -65,73 +66,99 @@ struct Talk<'a> {
     decoder: ResponseDecoder,
     inbox: BytesMut,
     outbox: Chunks,
+    /// With the phase that is under way: sending until the request has left, then receiving.
+    patience: Patience,
     deadline: Duration,
     started: Instant,
     sent_at: Option<Instant>,
     answered_at: Option<Instant>,
+    /// The network failed, rather than the peer closing the connection.
+    lost: Option<Failure>,
 }
 
 impl Talk<'_> {
     async fn hold(&mut self, mut transport: Transport, traffic: &mut Traffic) -> Result<Response, Failure> {
-        let (mut reader, mut writer) = tokio::io::split(&mut transport);
-        let ended = loop {
+        let ending = self.talk(&mut transport, traffic).await?;
+        match ending {
+            Ending::Complete(response) => {
+                transport.answered();
+                Ok(self.finish(response, traffic))
+            }
+            Ending::Silent => Err(self.refused(transport.last_words(LAST_WORDS).await)),
+            Ending::Truncated { received, expected } => Err(self.lost.take().unwrap_or_else(|| {
+                let place = format!("{received} bytes in, at {expected}");
+                Failure::new(Fault::Refused, format!("the connection was closed in the middle of the answer, {place}"))
+            })),
+        }
+    }
+
+    /// Sends and receives until the answer is there or the connection has ended.
+    async fn talk(&mut self, transport: &mut Transport, traffic: &mut Traffic) -> Result<Ending, Failure> {
+        let (mut reader, mut writer) = tokio::io::split(transport);
+        loop {
             self.inbox.reserve(READ_AHEAD);
-            let limit = self.limit(traffic);
             tokio::select! {
                 biased;
                 read = reader.read_buf(&mut self.inbox) => match read {
-                    Ok(0) => break None,
+                    Ok(0) => break,
                     Ok(count) => {
                         self.received(count, traffic);
                         match self.decoder.advance(&mut self.inbox) {
                             Ok(Progress::Incomplete) => {}
-                            Ok(Progress::Done(response)) => return Ok(self.finish(response, traffic)),
+                            Ok(Progress::Done(response)) => return Ok(Ending::Complete(response)),
                             Err(error) => return Err(misbehaved(&error)),
                         }
                     }
-                    Err(error) => break Some(error),
+                    Err(error) => {
+                        self.broke(&error);
+                        break;
+                    }
                 },
                 written = writer.write_buf(&mut self.outbox), if self.outbox.has_remaining() => match written {
-                    Ok(count) => {
-                        traffic.sent = traffic.sent.saturating_add(count as u64);
-                        if !self.outbox.has_remaining() {
-                            self.sent_at = Some(Instant::now());
-                            traffic.sending = self.started.elapsed();
-                        }
-                    }
+                    Ok(count) => self.sent(count, traffic),
                     // The answer, or its absence, says more than the broken pipe: read on.
-                    Err(_) => self.outbox = Chunks::default(),
+                    Err(error) => {
+                        self.broke(&error);
+                        self.outbox = Chunks::default();
+                    }
                 },
-                () = sleep_until(limit) => return Err(self.too_slow()),
+                () = sleep_until(self.patience.until()) => return Err(self.too_slow()),
             }
-        };
-        drop((reader, writer));
-        match self.decoder.at_eof(&mut self.inbox) {
-            Err(error) => Err(misbehaved(&error)),
-            Ok(Ending::Complete(response)) => Ok(self.finish(response, traffic)),
-            Ok(Ending::Silent) => Err(self.refused(ended.as_ref(), transport.last_words(LAST_WORDS).await)),
-            Ok(Ending::Truncated { received, expected }) => Err(Failure::new(
-                Fault::Refused,
-                format!("the connection was closed in the middle of the answer, {received} bytes in, at {expected}"),
-            )),
         }
+        self.decoder.at_eof(&mut self.inbox).map_err(|error| misbehaved(&error))
     }
 
-    /// When to give up: the deadline, counted anew once the request has left, and longer while bytes move.
-    fn limit(&self, traffic: &Traffic) -> Instant {
-        let (since, moved) = match self.sent_at {
-            None => (self.started, traffic.sent),
-            Some(sent) => (sent, traffic.received),
-        };
-        since + self.deadline + Duration::from_secs(moved / MIN_RATE)
+    fn sent(&mut self, count: usize, traffic: &mut Traffic) {
+        let now = Instant::now();
+        traffic.sent = traffic.sent.saturating_add(count as u64);
+        self.patience.moved(count, now);
+        if !self.outbox.has_remaining() {
+            traffic.sending = now - self.started;
+            self.sent_at = Some(now);
+            self.patience = Patience::new(now, self.deadline);
+        }
     }
 
     fn received(&mut self, count: usize, traffic: &mut Traffic) {
+        let now = Instant::now();
         traffic.received = traffic.received.saturating_add(count as u64);
+        self.patience.moved(count, now);
         if self.answered_at.is_none() {
-            self.answered_at = Some(Instant::now());
-            traffic.waiting = self.sent_at.unwrap_or(self.started).elapsed();
+            self.answered_at = Some(now);
+            traffic.waiting = now - self.sent_at.unwrap_or(self.started);
         }
+    }
+
+    /// Keeps an error that is the network's: the peer did not close this connection.
+    fn broke(&mut self, error: &std::io::Error) {
+        use std::io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable, TimedOut};
+        let fault = match error.kind() {
+            TimedOut => Fault::Slow,
+            HostUnreachable | NetworkDown | NetworkUnreachable => Fault::Unreachable,
+            _ => return,
+        };
+        self.lost
+            .get_or_insert_with(|| Failure::new(fault, format!("the connection was lost: {}", words::plain(error))));
     }
 
     fn finish(&self, response: Response, traffic: &mut Traffic) -> Response {
@@ -140,7 +167,7 @@ impl Talk<'_> {
     }
 
     fn too_slow(&self) -> Failure {
-        let seconds = self.deadline.as_secs_f64();
+        let seconds = self.patience.allowed().as_secs_f64();
         Failure::new(
             Fault::Slow,
             match (self.sent_at, self.answered_at) {
@@ -151,19 +178,20 @@ impl Talk<'_> {
         )
     }
 
-    fn refused(&self, ended: Option<&std::io::Error>, last_words: Option<String>) -> Failure {
+    fn refused(&mut self, last_words: Option<String>) -> Failure {
         if let Some(last_words) = last_words {
             return Failure::new(Fault::Unreachable, format!("ssh: {}", last_words.escape_debug()));
         }
-        let how = ended.map_or_else(|| "closed".to_owned(), |error| format!("broken ({})", words(error)));
-        Failure::new(
-            Fault::Refused,
-            format!(
-                "the connection was {how} without an answer: the host does not accept this client (--allow), does not \
-                 allow the compiler {} (update-distcc-symlinks), or is going down",
-                self.compiler
-            ),
-        )
+        self.lost.take().unwrap_or_else(|| {
+            Failure::new(
+                Fault::Refused,
+                format!(
+                    "the connection was closed without an answer: the host does not accept this client (--allow), does \
+                     not allow the compiler {} (update-distcc-symlinks), or is going down",
+                    self.compiler
+                ),
+            )
+        })
     }
 }
 

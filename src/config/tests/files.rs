@@ -90,12 +90,36 @@ fn a_missing_file_is_fine_an_unreadable_one_is_not() {
     for kind in [ErrorKind::NotFound, ErrorKind::NotADirectory] {
         World::new().broken_file(USER, kind).settings(&[]);
     }
-    for kind in [ErrorKind::PermissionDenied, ErrorKind::IsADirectory] {
-        for path in [USER, "/etc/thinbridge/config.toml", "/home/me/.distcc/hosts", "/etc/distcc/hosts"] {
-            let error = World::new().broken_file(path, kind).error(&[]);
-            assert!(error.starts_with(&format!("{path}: cannot be read: ")), "{error}");
-        }
+    let machine_s = ["/etc/thinbridge/config.toml", "/etc/distcc/hosts"];
+    let fault = |world: World, path: &str| {
+        let error = world.error(&[]);
+        assert!(error.starts_with(&format!("{path}: cannot be read: ")), "{error}");
+    };
+    for path in machine_s.into_iter().chain([USER, "/home/me/.distcc/hosts"]) {
+        fault(World::new().broken_file(path, ErrorKind::IsADirectory), path);
     }
+    for path in machine_s {
+        fault(World::new().broken_file(path, ErrorKind::PermissionDenied), path);
+    }
+    let named = World::new().env("DISTCC_DIR", "/d").broken_file("/d/hosts", ErrorKind::PermissionDenied);
+    fault(named, "/d/hosts");
+}
+
+#[test]
+fn files_in_a_home_that_is_somebody_else_s_count_as_missing_and_are_named() {
+    let foreign = |world: World| {
+        let kind = ErrorKind::PermissionDenied;
+        world.broken_file(USER, kind).broken_file("/home/me/.distcc/hosts", kind)
+    };
+    let settings = foreign(World::new().file("/etc/distcc/hosts", "a")).settings(&[]);
+    assert_eq!(settings.hosts.map(|hosts| hosts.text).as_deref(), Some("a"), "the next source counts");
+    assert_eq!(
+        settings.notes,
+        [USER, "/home/me/.distcc/hosts"].map(|path| format!("{path} is not used: permission denied"))
+    );
+    // A list that is not asked for is not missed.
+    assert_eq!(foreign(World::new()).settings(&["--hosts=a"]).notes.len(), 1);
+    assert_eq!(World::new().settings(&[]).notes, [""; 0]);
 }
 
 #[test]
