@@ -79,15 +79,13 @@ rust_version() { sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml" | h
 
 # build_thinbridge: release build; sets $THINBRIDGE to the program's absolute path.
 build_thinbridge() {
-    local target
     need gcc libc6-dev # cargo links with cc
     find_cargo
     step "Building thinbridge"
-    (cd "$ROOT" && cargo build --release --bin thinbridge)
-    target=$(cd "$ROOT" && cargo metadata --no-deps --format-version 1 |
-        sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
-    THINBRIDGE=$target/release/thinbridge
-    [ -x "$THINBRIDGE" ] || fail "cargo built no program at $THINBRIDGE"
+    # cargo says where the program is: that depends on the target folder, the target and the user's configuration.
+    THINBRIDGE=$(cd "$ROOT" && cargo build --release --bin thinbridge --message-format=json-render-diagnostics |
+        sed -n 's/.*"executable":"\([^"]*\/thinbridge\)".*/\1/p') || fail "cargo could not build thinbridge"
+    [ -x "$THINBRIDGE" ] || fail "cargo built no program at '$THINBRIDGE'"
 }
 
 # component NAME COMMAND: makes sure that cargo has a subcommand, with rustup's help where there is rustup.
@@ -164,6 +162,7 @@ start_volunteer() {
         while IFS= read -r -u "$out" line; do
             printf '%s\n' "$line" >>"$log"
             case $line in
+            *"no mount namespace"*) printf '%s\n' "$line" >&2 ;;
             *"preforking daemon started"*) # "listening on" comes before it listens
                 FARM_HOSTS="${FARM_HOSTS:+$FARM_HOSTS }127.0.0.1:$port/${FARM_JOBS:-2}"
                 FARM_PIDS+=("$pid")

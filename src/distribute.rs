@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::backend::distcc::{Client, ProfileTravels, profile_travels, refusal};
 use crate::backend::slots::{self, Slots};
 use crate::config::{Fallback, Origin, Settings};
+use crate::files::read_at_most;
 use crate::fleet::{self, Fleet};
 use crate::link::job::{self, Description};
 use crate::link::plan::Plan;
@@ -140,8 +141,8 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
 /// Reads the job description.
 fn read(path: &Path) -> Result<Description, Refusal> {
     let usage = |what: String| (EXIT_USAGE, format!("{}: {what}", path.to_string_lossy().escape_debug()));
-    let bytes =
-        std::fs::read(path).map_err(|error| usage(format!("cannot read the job description: {}", plain(&error))))?;
+    let bytes = read_at_most(path, job::MAX_DESCRIPTION_BYTES)
+        .map_err(|error| usage(format!("cannot read the job description: {}", plain(&error))))?;
     let description = job::parse(&bytes).map_err(|error| usage(error.to_string()))?;
     match description.suspicious().into_iter().find(|name| !name.witness.exists()) {
         Some(name) => Err(usage(name.error().to_string())),

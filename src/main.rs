@@ -4,12 +4,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use thinbridge::config::{Invocation, Settings, UsageError};
+use thinbridge::config::{Invocation, MAX_FILE_BYTES, Settings, UsageError};
 use thinbridge::distribute;
+use thinbridge::files::read_at_most;
 
 fn main() -> ExitCode {
     let arguments = std::env::args_os().skip(1).collect();
-    match Settings::load(arguments, &|name| std::env::var_os(name), &|path| std::fs::read(path)) {
+    match Settings::load(arguments, &|name| std::env::var_os(name), &|path| read_at_most(path, MAX_FILE_BYTES)) {
         Ok(Invocation::Help(text) | Invocation::Version(text)) => {
             // A reader that has seen enough is no failure.
             let _ = std::io::stdout().write_all(text.as_bytes());

@@ -1,6 +1,5 @@
 //! A backend compile on this machine.
 
-use std::ffi::OsString;
 use std::io;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
@@ -15,6 +14,8 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio::{join, select};
+
+use crate::link::command::Compile;
 
 /// Largest object taken from a local compiler's standard output: far above any module's, far below memory.
 const MAX_OBJECT: u64 = 4 << 30;
@@ -35,17 +36,6 @@ const TRIES_ALONE: u32 = 300;
 
 /// Tells a compiler, and distcc should it be one, that it was started by a distributor: nobody distributes twice.
 const SAFEGUARD: &str = "_DISTCC_SAFEGUARD";
-
-/// A compiler to start.
-#[derive(Clone, Debug)]
-pub struct Compile {
-    /// Program and arguments.
-    pub command: Vec<OsString>,
-    /// What it finds on its standard input; `None`: nothing.
-    pub stdin: Option<Bytes>,
-    /// It writes files: when it has to be ended it may remove what is half done.
-    pub writes_files: bool,
-}
 
 /// How a compiler ended.
 #[derive(Debug)]

@@ -65,6 +65,10 @@ impl Abbreviation {
         }
         let operands = (0..count).map(|_| operand(bits)).collect::<Result<Vec<_>, _>>()?;
         let (scalars, tail) = match operands.as_slice() {
+            // Its length would cost nothing to write and much to read. LLVM has no such array either.
+            [.., Operand::Array, Operand::Scalar(element)] if element.least_width() == 0 => {
+                return Err(bits.unreadable("an array of elements that take no bits"));
+            }
             [head @ .., Operand::Array, Operand::Scalar(element)] => (head, Some(Tail::Array(*element))),
             [head @ .., Operand::Blob] => (head, Some(Tail::Blob)),
             all => (all, None),

@@ -21,6 +21,11 @@ const NEWEST_KNOWN_SUMMARY: u64 = 12;
 /// what is added at the end of a name adds at most four; a host must not make us hash for ever.
 const MAX_SUFFIXES: usize = 16;
 
+/// Bytes of names that are hashed for guesses about one object, at most: half a second's work. The names of an object may
+/// share the bytes of a string table, so that their number says nothing of what all the guesses cost. Of 11,000 objects of
+/// system and Rust libraries none needs more than about half a MiB when every one of its symbols is guessed about.
+const MAX_GUESSED_BYTES: usize = 256 << 20;
+
 /// What targets put before a name: an underscore (COFF on x86, Mach-O), a dot (function entries of 64-bit PowerPC), `@`
 /// (fastcall), `#` (Arm64EC), and what emulated thread-local variables are reached by.
 const PREFIXES: [&[u8]; 5] = [b"_", b".", b"@", b"#", b"__emutls_v."];
@@ -58,8 +63,13 @@ impl Definitions {
     ///
     /// `symbols` are the names of the global and weak symbols that the object does not leave undefined, common ones
     /// included, as they stand in its symbol table. The names of files and sections and local symbols are no
-    /// definitions: `main.c` would pass for `main`.
+    /// definitions: `main.c` would pass for `main`. The work is bounded: of names that together are too long to guess
+    /// about, those that come last count only for what they are.
     pub fn missing<'a>(&self, symbols: impl IntoIterator<Item = &'a [u8]>) -> Vec<u64> {
+        self.missing_within(MAX_GUESSED_BYTES, symbols)
+    }
+
+    fn missing_within<'a>(&self, mut budget: usize, symbols: impl IntoIterator<Item = &'a [u8]>) -> Vec<u64> {
         let mut missing = self.required.clone();
         let mut seen = Vec::new();
         for symbol in symbols {
@@ -70,16 +80,24 @@ impl Definitions {
             seen.push(symbol);
         }
         // Almost always nothing is left by now, and the many guesses are never made.
-        for symbol in seen {
+        for name in seen.into_iter().flat_map(origins) {
             if missing.is_empty() {
                 return Vec::new();
             }
-            origins(symbol, |name| self.strike_out(&mut missing, name));
+            let Some(left) = budget.checked_sub(self.hashed(name)) else { break };
+            budget = left;
+            self.strike_out(&mut missing, name);
         }
         match self.all || missing.len() == self.required.len() {
             true => missing.into_iter().collect(),
             false => Vec::new(),
         }
+    }
+
+    /// How many bytes [`Self::strike_out`] hashes.
+    fn hashed(&self, name: &[u8]) -> usize {
+        let with_file = self.source_file.as_ref().map_or(0, |file| file.len().saturating_add(name.len()));
+        name.len().saturating_add(with_file)
     }
 
     fn strike_out(&self, missing: &mut BTreeSet<u64>, name: &[u8]) {
@@ -113,16 +131,33 @@ fn aliasee(definition: &Definition) -> Option<u64> {
     }
 }
 
-/// Calls `tried` with the names that `symbol` may have been made from.
-fn origins(symbol: &[u8], mut tried: impl FnMut(&[u8])) {
-    let unprefixed = PREFIXES.iter().filter_map(|prefix| symbol.strip_prefix(*prefix));
-    for name in std::iter::once(symbol).chain(unprefixed) {
-        tried(name);
+/// The names that `symbol` may have been made from, itself first.
+fn origins(symbol: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let unprefixed = PREFIXES.iter().filter_map(move |prefix| symbol.strip_prefix(*prefix));
+    std::iter::once(symbol).chain(unprefixed).flat_map(|name| {
         let ends = name.iter().enumerate().rev().filter(|(_, byte)| matches!(byte, b'.' | b'@'));
-        for (end, _) in ends.take(MAX_SUFFIXES) {
-            if let Some(shorter) = name.get(..end) {
-                tried(shorter);
-            }
-        }
+        let shorter = ends.take(MAX_SUFFIXES).filter_map(|(end, _)| name.get(..end));
+        std::iter::once(name).chain(shorter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_stop_when_they_cost_too_much() {
+        let definitions =
+            Definitions { required: BTreeSet::from([guid(b"wanted")]), source_file: Some(b"a.c".to_vec()), all: true };
+        let long = b"a.".repeat(1000);
+        let symbols: [&[u8]; 2] = [&long, b"wanted.llvm.1"];
+        assert!(definitions.missing(symbols).is_empty());
+        // The long name and its sixteen shorter ones come first, each hashed with and without the file's name.
+        let first = 17 * (2 * 2000 + 3) - 2 * (1..=16).map(|shorter| 2 * shorter - 1).sum::<usize>();
+        let second = [13, 11, 6].map(|length| 2 * length + 3).iter().sum::<usize>();
+        assert!(definitions.missing_within(first + second, symbols).is_empty());
+        assert_eq!(definitions.missing_within(first + second - 1, symbols), [guid(b"wanted")]);
+        // What needs no guess is found whatever the budget.
+        assert!(definitions.missing_within(0, [&long, b"wanted".as_slice()]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies for fuzzers, and for `cargo test` to run over a corpus: they panic where a promise is broken.
+//! Bodies of the fuzz targets in `fuzz/`, which `cargo test` runs over a corpus: they panic where a promise is broken.
 
 use super::{Definitions, Mapping, Module, Shard, module, resolve};
 

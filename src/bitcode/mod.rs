@@ -26,6 +26,8 @@
 //! Everything here takes bytes that others made. What cannot be read is the value [`Unreadable`], never a panic; such a
 //! job runs locally from the linker's own files.
 
+#![forbid(unsafe_code)]
+
 mod abbreviation;
 mod bits;
 mod definitions;

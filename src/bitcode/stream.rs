@@ -248,9 +248,8 @@ impl<'a> BlockReader<'a, '_> {
 
     /// Reads `count` values of one encoding and keeps as many as the cap allows.
     fn run(&mut self, encoding: Scalar, count: u64) -> Result<(), Unreadable> {
-        // An element that takes no bits could be repeated for ever by a count that costs nothing.
-        let least = encoding.least_width().max(1);
-        if count > 1 && count.saturating_mul(u64::from(least)) > self.bits.remaining() {
+        // Only what may be repeated takes bits, so that this bounds the count.
+        if count.saturating_mul(u64::from(encoding.least_width())) > self.bits.remaining() {
             return Err(self.unreadable("a record longer than its block"));
         }
         for _ in 0..count {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio::time::timeout;
 
 use crate::backend::local;
+use crate::link::command::Compile;
 use crate::schedule::FIRST_DEADLINE;
 use crate::words::plain;
 
@@ -34,8 +35,7 @@ async fn version(command: &[String]) -> Result<String, String> {
     let command: Vec<OsString> = command.iter().map(Into::into).chain(["--version".into()]).collect();
     let program =
         command.first().map(|program| program.to_string_lossy().escape_debug().to_string()).unwrap_or_default();
-    let outcome =
-        timeout(FIRST_DEADLINE, local::run(local::Compile { command, stdin: None, writes_files: false })).await;
+    let outcome = timeout(FIRST_DEADLINE, local::run(Compile { command, stdin: None, writes_files: false })).await;
     match outcome {
         Err(_) => Err(format!("{program} --version did not end within {} s", FIRST_DEADLINE.as_secs())),
         Ok(Err(error)) => Err(format!("{program} --version cannot be run: {}", plain(&error))),

@@ -1,12 +1,24 @@
 //! A job's command line for this machine.
 
+use std::ffi::OsString;
+
 use bytes::Bytes;
 
 use super::job::Job;
 use super::plan::{Plan, Planned};
 use super::verify::Target;
-use crate::backend::local::Compile;
 use crate::bitcode::Module;
+
+/// A compiler to start.
+#[derive(Clone, Debug)]
+pub struct Compile {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    /// What it finds on its standard input; `None`: nothing.
+    pub stdin: Option<Bytes>,
+    /// It writes files: when it has to be ended it may remove what is half done.
+    pub writes_files: bool,
+}
 
 /// The object goes to the standard output, from where it is taken into memory.
 const TO_STDOUT: &str = "-";

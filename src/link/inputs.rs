@@ -32,8 +32,8 @@ pub struct Inputs {
     by_path: HashMap<String, Arc<Input>>,
     /// By device and inode: two spellings of one file are mapped once.
     by_file: HashMap<(u64, u64), Arc<Input>>,
-    /// Compressed contents by digest.
-    packed: Mutex<HashMap<[u8; 32], Compressed>>,
+    /// Compressed contents by digest; each is empty until the first that needs it has compressed it.
+    packed: Mutex<HashMap<[u8; 32], Arc<OnceLock<Compressed>>>>,
 }
 
 impl Inputs {
@@ -62,18 +62,14 @@ impl Inputs {
     /// The content as it travels. Compresses at the first call for each distinct content; a caller that comes
     /// meanwhile waits for it.
     pub fn pack(&self, input: &Input) -> Compressed {
-        input.packed.get_or_init(|| self.pack_content(&input.bytes)).clone()
+        let pack = || self.pack_once(*blake3::hash(&input.bytes).as_bytes(), || Compressed::new(&input.bytes));
+        input.packed.get_or_init(pack).clone()
     }
 
-    fn pack_content(&self, bytes: &Bytes) -> Compressed {
-        let digest = *blake3::hash(bytes).as_bytes();
-        let known = |packed: &Mutex<HashMap<_, Compressed>>| {
-            packed.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()
-        };
-        known(&self.packed).unwrap_or_else(|| {
-            let packed = Compressed::new(bytes);
-            self.packed.lock().unwrap_or_else(PoisonError::into_inner).entry(digest).or_insert(packed).clone()
-        })
+    fn pack_once(&self, digest: [u8; 32], compress: impl FnOnce() -> Compressed) -> Compressed {
+        // Other contents can be compressed meanwhile: the lock is only held to find this one's place.
+        let place = Arc::clone(self.packed.lock().unwrap_or_else(PoisonError::into_inner).entry(digest).or_default());
+        place.get_or_init(compress).clone()
     }
 }
 
@@ -100,6 +96,25 @@ mod tests {
         let (a, b) = (Input::new(content.clone()), Input::new(Bytes::from(content.to_vec())));
         let (a, b) = (inputs.pack(&a), inputs.pack(&b));
         assert_eq!(a.as_wire().as_ptr(), b.as_wire().as_ptr());
+    }
+
+    #[test]
+    fn equal_contents_are_packed_once_even_at_the_same_time() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        const THREADS: usize = 8;
+        let (inputs, packed) = (Inputs::default(), AtomicUsize::new(0));
+        let start = std::sync::Barrier::new(THREADS);
+        let pack = || {
+            start.wait();
+            inputs.pack_once([0; 32], || {
+                packed.fetch_add(1, Ordering::Relaxed);
+                // Gives the others the time to come, as a large content does.
+                (0..1000).for_each(|_| std::thread::yield_now());
+                Compressed::new(b"content")
+            })
+        };
+        std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(pack))));
+        assert_eq!(packed.into_inner(), 1);
     }
 
     #[test]

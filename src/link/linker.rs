@@ -1,10 +1,13 @@
 //! The linker's own command line: that of the process that started us.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::dropped::{self, Dropped};
+use crate::files;
+use crate::words::contains;
 
 /// Response files inside response files; LLVM itself follows 20.
 const MAX_DEPTH: usize = 20;
@@ -12,16 +15,24 @@ const MAX_DEPTH: usize = 20;
 /// Arguments of a link, response files included; the largest known have some hundred thousand.
 const MAX_ARGUMENTS: usize = 4_000_000;
 
+/// The largest command line that is looked at, 64 MiB: Linux allows a quarter of the stack, of which 8 MiB are usual.
+const MAX_COMMAND_LINE_BYTES: usize = 64 << 20;
+
+/// What all response files of a link hold together, 512 MiB: as many arguments as are read, of 128 bytes each.
+const MAX_RESPONSE_BYTES: usize = 512 << 20;
+
 /// What the linker was told that its distributed backends never hear of, if the process that started us is a linker
 /// with a distributor and can be looked at. `forwarded`: the common arguments of the jobs.
 pub fn dropped_options(forwarded: &[String]) -> Vec<Dropped> {
     let parent = std::os::unix::process::parent_id();
-    let Ok(command_line) = fs::read(format!("/proc/{parent}/cmdline")) else { return Vec::new() };
+    let command_line = files::read_at_most(Path::new(&format!("/proc/{parent}/cmdline")), MAX_COMMAND_LINE_BYTES);
+    let Ok(command_line) = command_line else { return Vec::new() };
     let folder = PathBuf::from(format!("/proc/{parent}/cwd"));
-    let mut arguments = Vec::new();
+    let mut expansion = Expansion::new(&folder, MAX_RESPONSE_BYTES);
     for argument in command_line.split(|byte| *byte == 0) {
-        expand(argument, &folder, 0, &mut arguments);
+        expansion.add(argument, 0);
     }
+    let arguments = expansion.arguments;
     if !arguments.iter().any(|argument| contains(argument, b"thinlto-distributor")) {
         return Vec::new();
     }
@@ -33,27 +44,41 @@ pub fn dropped_options(forwarded: &[String]) -> Vec<Dropped> {
 /// Whether a profile is one that only backends use. One that cannot be read is taken for such.
 fn is_for_backends(profile: &Path) -> bool {
     let mut start = [0; 16];
-    let read = File::open(profile).and_then(|mut file| file.read_exact(&mut start));
+    let read = files::open(profile).and_then(|mut file| file.read_exact(&mut start));
     read.is_err() || dropped::is_context_sensitive(&start).unwrap_or(true)
 }
 
-/// Adds the argument, or what the response file that it names holds.
-fn expand(argument: &[u8], folder: &Path, depth: usize, arguments: &mut Vec<Vec<u8>>) {
-    if arguments.len() >= MAX_ARGUMENTS {
-        return;
-    }
-    let response = argument.strip_prefix(b"@").filter(|_| depth < MAX_DEPTH).and_then(|name| read(folder, name).ok());
-    match response {
-        Some(text) => words(&text).iter().for_each(|word| expand(word, folder, depth + 1, arguments)),
-        None => arguments.push(argument.to_owned()),
-    }
+/// A command line whose response files are replaced by what they hold.
+struct Expansion<'a> {
+    /// The linker's working folder.
+    folder: &'a Path,
+    arguments: Vec<Vec<u8>>,
+    /// Bytes of response files that may still be read.
+    bytes_left: usize,
 }
 
-fn read(folder: &Path, name: &[u8]) -> io::Result<Vec<u8>> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = folder.join(std::ffi::OsStr::from_bytes(name));
-    // A pipe cannot be read twice: what the linker has had from it is gone.
-    if fs::metadata(&path)?.is_file() { fs::read(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
+impl<'a> Expansion<'a> {
+    fn new(folder: &'a Path, bytes_left: usize) -> Self {
+        Self { folder, arguments: Vec::new(), bytes_left }
+    }
+
+    /// Adds the argument, or what the response file that it names holds.
+    fn add(&mut self, argument: &[u8], depth: usize) {
+        if self.arguments.len() >= MAX_ARGUMENTS {
+            return;
+        }
+        match argument.strip_prefix(b"@").filter(|_| depth < MAX_DEPTH).and_then(|name| self.read(name)) {
+            Some(text) => words(&text).iter().for_each(|word| self.add(word, depth + 1)),
+            None => self.arguments.push(argument.to_owned()),
+        }
+    }
+
+    /// A pipe is not read: what the linker has had from it is gone.
+    fn read(&mut self, name: &[u8]) -> Option<Vec<u8>> {
+        let text = files::read_at_most(&self.folder.join(OsStr::from_bytes(name)), self.bytes_left).ok()?;
+        self.bytes_left = self.bytes_left.saturating_sub(text.len());
+        Some(text)
+    }
 }
 
 /// Splits a response file as GNU tools do: at white space, with quotes and backslashes.
@@ -78,10 +103,6 @@ fn words(text: &[u8]) -> Vec<Vec<u8>> {
     words
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,12 +118,22 @@ mod tests {
     #[test]
     fn response_files_are_followed_but_not_for_ever() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("outer"), "-O2 @inner @missing").unwrap();
-        fs::write(folder.path().join("inner"), "x.o @inner").unwrap();
-        let mut arguments = Vec::new();
-        expand(b"@outer", folder.path(), 0, &mut arguments);
+        std::fs::write(folder.path().join("outer"), "-O2 @inner @missing").unwrap();
+        std::fs::write(folder.path().join("inner"), "x.o @inner").unwrap();
+        let mut expansion = Expansion::new(folder.path(), MAX_RESPONSE_BYTES);
+        expansion.add(b"@outer", 0);
+        let arguments = expansion.arguments;
         assert_eq!(arguments.first().map(Vec::as_slice), Some(&b"-O2"[..]));
         assert_eq!(arguments.last().map(Vec::as_slice), Some(&b"@missing"[..]));
         assert!(arguments.contains(&b"@inner".to_vec()), "the depth is bounded");
+    }
+
+    #[test]
+    fn response_files_together_are_read_up_to_a_cap() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "a.o").unwrap();
+        let mut expansion = Expansion::new(folder.path(), 8);
+        (0..3).for_each(|_| expansion.add(b"@a", 0));
+        assert_eq!(expansion.arguments, [&b"a.o"[..], b"a.o", b"@a"]);
     }
 }

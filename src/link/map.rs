@@ -1,21 +1,19 @@
 //! Files mapped into memory. The only unsafe code of the crate.
 #![allow(unsafe_code)]
 
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use bytes::Bytes;
+
+use crate::files;
 
 /// The content of a regular file, shared with the page cache. An empty file is an empty `Bytes`.
 ///
 /// # Errors
 /// The file is missing, unreadable or not a regular file.
 pub(super) fn map(path: &Path) -> io::Result<Bytes> {
-    // A pipe of that name would otherwise hold the link until somebody writes to it.
-    let no_wait = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(no_wait).open(path)?;
+    let file = files::open(path)?;
     let facts = file.metadata()?;
     if !facts.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));

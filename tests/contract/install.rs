@@ -7,11 +7,8 @@ use crate::support::{Link, Program, ROOT, THINBRIDGE, Volunteer, Workdir, requir
 
 /// Stands for cargo, so that no release build is made: the program is built already.
 const CARGO: &str = "#!/bin/sh\n\
-    case $1 in\n\
-    metadata) printf '{\"target_directory\":\"%s\"}\\n' \"$STAND_IN\" ;;\n\
-    build) exit 0 ;;\n\
-    *) exit 99 ;;\n\
-    esac\n";
+    [ \"$1\" = build ] || exit 99\n\
+    printf '{\"reason\":\"compiler-artifact\",\"executable\":\"%s\",\"fresh\":true}\\n' \"$STAND_IN\"\n";
 
 fn install(folder: &Workdir, prefix: &str, destination: Option<&str>) {
     folder.write_executable("tools/cargo", CARGO);
@@ -20,7 +17,11 @@ fn install(folder: &Workdir, prefix: &str, destination: Option<&str>) {
     let path = std::env::var("PATH").expect("a PATH");
     let path = format!("{}:{path}", folder.join("tools").display());
     let mut command = Command::new(format!("{ROOT}/integration/install"));
-    command.arg(prefix).current_dir(folder.path()).env("PATH", path).env("STAND_IN", folder.join("target"));
+    command
+        .arg(prefix)
+        .current_dir(folder.path())
+        .env("PATH", path)
+        .env("STAND_IN", folder.join("target/release/thinbridge"));
     match destination {
         Some(destination) => command.env("DESTDIR", folder.join(destination)),
         None => command.env_remove("DESTDIR"),

@@ -101,6 +101,46 @@ fn without_symbols(object: &[u8]) -> Vec<u8> {
     object
 }
 
+/// Each of its names is read and hashed, and again for all that it may have been made from: hours of work, were it done.
+#[test]
+fn an_object_that_is_too_much_work_is_refused() {
+    if !require_farm() {
+        return;
+    }
+    let bench = Bench::new();
+    let object = with_a_name_for_all(&bench.object, 80_000, 400_000);
+    let words = "a wrong object: symbol ";
+    for phase in [Phase::Canary, Phase::Work] {
+        try_all(&bench, phase, &[Case::new("one name for all", words, bench.answer_with(&object))]);
+    }
+}
+
+/// The object with `count` symbols more, which share a name of `length` bytes; its tables are moved to its end. It
+/// still defines all it should.
+fn with_a_name_for_all(object: &[u8], count: usize, length: usize) -> Vec<u8> {
+    const SHT_SYMTAB: u64 = 2;
+    const GLOBAL_AND_ABSOLUTE: [u8; 4] = [0x10, 0, 0xf1, 0xff];
+    let mut object = object.to_vec();
+    let word = |at: usize| u64::from_le_bytes(object[at..at + 8].try_into().expect("eight bytes"));
+    let half_word = |at: usize| word(at) & u64::from(u32::MAX);
+    let header = |section: usize| word(40) as usize + section * 64;
+    let symbols = (1..).map(header).find(|at| half_word(at + 4) == SHT_SYMTAB).expect("a symbol table");
+    let strings = header(half_word(symbols + 40) as usize);
+    let contents = |at: usize| object[word(at + 24) as usize..][..word(at + 32) as usize].to_vec();
+    let (mut table, mut names) = (contents(symbols), contents(strings));
+    let name = (names.len() as u32).to_le_bytes();
+    table.extend([&name[..], &GLOBAL_AND_ABSOLUTE, &[0; 16]].concat().repeat(count));
+    names.extend(b"a.".repeat(length / 2));
+    names.push(0);
+    for (header, contents) in [(symbols, table), (strings, names)] {
+        let place = (object.len() as u64).to_le_bytes();
+        object[header + 24..header + 32].copy_from_slice(&place);
+        object[header + 32..header + 40].copy_from_slice(&(contents.len() as u64).to_le_bytes());
+        object.extend(contents);
+    }
+    object
+}
+
 #[test]
 fn the_right_object_with_a_backend_error_beside_it_is_refused() {
     if !require_farm() {

@@ -122,8 +122,13 @@ fn counts_that_cost_nothing_end_well() {
         stream.strtab();
         stream.bytes()
     };
-    assert_eq!(what(&record(u64::MAX, &|module| module.literal(1))), "a record longer than its block");
-    assert_eq!(what(&record(u64::MAX, &|module| module.encoding(1, Some(0)))), "a record longer than its block");
+    // Each within its block, such records would cost the square of the block's size.
+    for count in [0, 1, 10, u64::MAX] {
+        let no_bits = "an array of elements that take no bits";
+        assert_eq!(what(&record(count, &|module| module.literal(1))), no_bits);
+        assert_eq!(what(&record(count, &|module| module.encoding(1, Some(0)))), no_bits);
+        assert_eq!(what(&record(count, &|module| module.encoding(2, Some(0)))), no_bits);
+    }
     assert_eq!(what(&record(1 << 40, &|module| module.encoding(1, Some(64)))), "a record longer than its block");
     assert_eq!(what(&record(1, &|module| module.encoding(1, Some(65)))), "a field wider than 64 bits");
     let nothing = "a variable-width field whose chunks carry nothing";

@@ -8,6 +8,10 @@ use super::{Description, Job};
 /// How the argument with the summary index shard starts.
 const INDEX: &str = "-fthinlto-index=";
 
+/// Options whose next word is for another program, which may have options that start with `-o`: LLVM's
+/// `-opt-bisect-limit`, say. (That of `-Xclang` is for clang's front end, which see in [`words`].)
+const PASSES_ON: [&str; 4] = ["-mllvm", "-Xassembler", "-Xlinker", "-Xpreprocessor"];
+
 /// Where a job's arguments name its files: indices into [`Job::args`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -57,7 +61,8 @@ impl Description {
     /// # Errors
     /// They are not where LLVM 21 and 22 put them. Such a job can only run as it stands.
     pub fn shape(&self, job: &Job) -> Result<Shape, UnknownShape> {
-        if self.common_args.iter().skip(1).any(|arg| arg.starts_with("-o") || arg.starts_with(INDEX)) {
+        let mut common = words(self.common_args.get(1..).unwrap_or_default());
+        if common.any(|(_, arg)| arg.starts_with("-o") || arg.starts_with(INDEX)) {
             return Err(UnknownShape::Common);
         }
         job.shape()
@@ -67,7 +72,7 @@ impl Description {
 impl Job {
     fn shape(&self) -> Result<Shape, UnknownShape> {
         let (mut modules, mut indices, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
-        let mut args = self.args.iter().enumerate();
+        let mut args = words(&self.args);
         while let Some((at, arg)) = args.next() {
             if arg == "-o" {
                 outputs.extend(args.next());
@@ -90,4 +95,20 @@ impl Job {
         }
         Ok(Shape { module, index, output })
     }
+}
+
+/// The arguments that mean something to the compiler, with their indices: all but the words that it passes on. Of those
+/// for the front end, the two that name files there as well stay: `-o` and the shard.
+fn words(args: &[String]) -> impl Iterator<Item = (usize, &str)> {
+    let mut before = None;
+    args.iter().map(String::as_str).enumerate().filter(move |&(_, arg)| {
+        let passed_on = match before {
+            Some("-Xclang") => arg != "-o" && !arg.starts_with(INDEX),
+            Some(option) => PASSES_ON.contains(&option),
+            None => false,
+        };
+        // A word that belongs to the one before takes none itself.
+        before = (!passed_on && before != Some("-o")).then_some(arg);
+        !passed_on
+    })
 }

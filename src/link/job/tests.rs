@@ -237,9 +237,37 @@ fn arguments_of_another_shape_say_so() {
     assert_eq!(shape(json!(["a.o", index, "-o", "y"])), Err(UnknownShape::Output));
     assert_eq!(shape(json!(["a.o", index, format!("-o{output}")])), Err(UnknownShape::Output));
     assert_eq!(shape(json!(["a.o", index, "-o", output, "-o", output])), Err(UnknownShape::Output));
-    for arg in ["-o", "-oz", "-fthinlto-index=z"] {
-        let description = with_args(&[arg]);
-        assert_eq!(description.shape(&description.jobs[0]), Err(UnknownShape::Common), "{arg}");
+    for args in [&["-o"][..], &["-oz"], &["-fthinlto-index=z"], &["-Xclang", "-o"], &["-mllvm", "-mllvm", "-oz"]] {
+        let description = with_args(args);
+        assert_eq!(description.shape(&description.jobs[0]), Err(UnknownShape::Common), "{args:?}");
+    }
+}
+
+#[test]
+fn words_that_the_compiler_passes_on_name_no_files() {
+    let mut description = parsed(&sample()).unwrap();
+    let index = "-fthinlto-index=out/x.1.77.native.o.thinlto.bc";
+    description.jobs[0].args = ["-o", "-mllvm", index, "a.o"].map(Into::into).into();
+    description.jobs[0].outputs = vec!["-mllvm".into()];
+    assert!(description.shape(&description.jobs[0]).is_ok(), "an output may be called so");
+
+    let passed_on = [
+        &["-mllvm", "-opt-bisect-limit=7"][..],
+        &["-Xclang", "-opt-record-passes", "-Xclang", "inline"],
+        &["-Xclang", "-mllvm", "-Xclang", "-outliner-leaf-descendants=0"],
+        &["-Xassembler", "-o-like", "-Xlinker", "-o"],
+    ];
+    for args in passed_on {
+        let description = with_args(args);
+        assert!(description.shape(&description.jobs[0]).is_ok(), "{args:?}");
+
+        let mut description = parsed(&sample()).unwrap();
+        let job = &mut description.jobs[0];
+        job.args.splice(..0, args.iter().map(ToString::to_string));
+        let job = &description.jobs[0];
+        let [module, index, output] = [0, 1, 3].map(|at| at + args.len());
+        assert_eq!(description.shape(job), Ok(Shape { module, index, output }), "{args:?}");
+        assert_eq!(description.shape(job).unwrap().others(job).collect::<Vec<_>>(), args);
     }
 }
 

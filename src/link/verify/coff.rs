@@ -4,6 +4,7 @@ use super::constants::*;
 use super::fields::{Fields, slice, string};
 use super::flaw::Flaw;
 use super::layout::{Layout, Part};
+use super::names;
 
 mod header;
 mod sections;
@@ -41,9 +42,12 @@ impl<'a> File<'a> {
         layout.add(Part::Header, 0, header.size())?;
         layout.add(Part::SectionTable, header.size(), header.section_table_size())?;
         let symbols = Symbols::find(fields, &header, &mut layout)?;
-        sections::check(fields, &header, &symbols, &mut layout)?;
+        sections::lay_out(fields, &header, &mut layout)?;
+        // From here on no byte is read for two parts, so that the work is bounded by the file's size.
         layout.check()?;
-        symbols.check(&header)?;
+        let mut budget = names::Budget::of(symbols.strings);
+        sections::check(fields, &header, &symbols, &mut budget)?;
+        symbols.check(&header, &mut budget)?;
         Ok(Self { symbols })
     }
 

@@ -8,6 +8,7 @@ mod compiled;
 mod damage;
 mod names;
 mod triples;
+mod work;
 
 /// Names that must be defined, with or without C's underscore; what is missing is told by its place here.
 #[derive(Debug)]

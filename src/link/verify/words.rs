@@ -1,5 +1,7 @@
 //! What the compiler says.
 
+use crate::words::contains;
+
 /// Longest piece of a compiler's line that is repeated to the user, in bytes. Its lines name two paths at most.
 const MAX_LINE: usize = 1000;
 
@@ -18,8 +20,4 @@ pub(super) fn backend_error(stderr: &[u8]) -> Option<String> {
         stderr.split(|&byte| byte == b'\n').find(|line| BACKEND_ERRORS.iter().any(|text| contains(line, text)))?;
     let shown = line.get(..MAX_LINE).unwrap_or(line);
     Some(String::from_utf8_lossy(shown).trim_end().to_owned())
-}
-
-fn contains(line: &[u8], text: &[u8]) -> bool {
-    line.windows(text.len()).any(|window| window == text)
 }

@@ -35,42 +35,60 @@ impl Section {
     }
 }
 
-/// Checks every section and adds its parts to the layout. The section table is inside the file.
-pub(super) fn check(
-    fields: Fields<'_>,
-    header: &Header,
-    symbols: &Symbols<'_>,
-    layout: &mut Layout,
-) -> Result<(), Flaw> {
+/// The sections with their indexes, which count from 1. The section table is inside the file.
+fn all<'a>(fields: Fields<'a>, header: &Header) -> impl Iterator<Item = (u32, Section)> + use<'a> {
     let table = slice(fields.data, header.size(), header.section_table_size()).unwrap_or_default();
-    for (index, entry) in (1..).zip(table.chunks_exact(SECTION_SIZE as usize)) {
-        let Some(section) = Section::read(Fields { data: entry, ..fields }) else { break };
-        if !has_name(&section.name, symbols) {
-            return Err(Flaw::Section { index, fault: "its name is outside the string table" });
-        }
+    let entries = table.chunks_exact(SECTION_SIZE as usize);
+    (1..).zip(entries.map_while(move |entry| Section::read(Fields { data: entry, ..fields })))
+}
+
+/// Adds the parts of every section to the layout.
+pub(super) fn lay_out(fields: Fields<'_>, header: &Header, layout: &mut Layout) -> Result<(), Flaw> {
+    for (index, section) in all(fields, header) {
         if section.characteristics & IMAGE_SCN_CNT_UNINITIALIZED_DATA == 0 {
             layout.add(Part::Section(index), section.data.into(), section.data_size.into())?;
         }
         let lines = u64::from(section.line_number_count) * LINE_NUMBER_SIZE;
         layout.add(Part::LineNumbers(index), section.line_numbers.into(), lines)?;
+        let (_, count) = relocations(fields, &section);
+        layout.add(Part::Relocations(index), section.relocations.into(), count * RELOCATION_SIZE)?;
+    }
+    Ok(())
+}
+
+/// Checks the name and the relocations of every section. Their parts are inside the file and do not overlap.
+pub(super) fn check(
+    fields: Fields<'_>,
+    header: &Header,
+    symbols: &Symbols<'_>,
+    budget: &mut names::Budget,
+) -> Result<(), Flaw> {
+    for (index, section) in all(fields, header) {
+        let fault = |fault| Err(Flaw::Section { index, fault });
+        let Some(name) = name(&section.name, symbols) else {
+            return fault("its name is outside the string table");
+        };
+        if !budget.allows(name) {
+            return fault("the names up to here are far longer than the string table");
+        }
         let (first, count) = relocations(fields, &section);
-        let length = count * RELOCATION_SIZE;
-        layout.add(Part::Relocations(index), section.relocations.into(), length)?;
-        let entries = slice(fields.data, section.relocations.into(), length).unwrap_or_default();
+        let entries = slice(fields.data, section.relocations.into(), count * RELOCATION_SIZE).unwrap_or_default();
         check_relocations(Fields { data: entries, ..fields }, index, first, symbols.count)?;
     }
     Ok(())
 }
 
+/// The name of a section where it stands in the string table; empty where the header holds it, which costs nothing.
+///
 /// A name of more than eight bytes is `/` with a decimal offset into the string table, or `//` with one in base 64.
-fn has_name(name: &[u8; 8], symbols: &Symbols<'_>) -> bool {
+fn name<'a>(name: &[u8; 8], symbols: &Symbols<'a>) -> Option<&'a [u8]> {
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     let offset = match name.get(..end).unwrap_or_default() {
         [b'/', b'/', digits @ ..] => digits.iter().try_fold(0_u64, |all, &digit| Some(all * 64 + base64(digit)?)),
         [b'/', digits @ ..] => str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()),
-        _ => return true,
+        _ => return Some(&[]),
     };
-    offset.and_then(|offset| u32::try_from(offset).ok()).and_then(|offset| string(symbols.strings, offset)).is_some()
+    string(symbols.strings, u32::try_from(offset?).ok()?)
 }
 
 fn base64(digit: u8) -> Option<u64> {

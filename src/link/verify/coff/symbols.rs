@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The longest name that stands in the symbol's entry, in bytes.
+const INLINE_NAME: usize = 8;
+
 /// The symbol table with its string table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Symbols<'a> {
@@ -43,16 +46,21 @@ impl<'a> Symbols<'a> {
         })
     }
 
-    /// Every symbol has a name, stands in a section that exists, and its auxiliary entries end inside the table.
-    pub(super) fn check(&self, header: &Header) -> Result<(), Flaw> {
+    /// Every symbol has a name that is not too long to be read, stands in a section that exists, and its auxiliary entries
+    /// end inside the table.
+    pub(super) fn check(&self, header: &Header, budget: &mut names::Budget) -> Result<(), Flaw> {
         if self.strings.len() > 4 && self.strings.last() != Some(&0) {
             return Err(Flaw::Symbol { index: 0, fault: "the string table does not end with a NUL" });
         }
         let sections = i64::from(header.section_count);
         for symbol in self.all() {
             let fault = |fault| Err(Flaw::Symbol { index: symbol.index, fault });
-            if self.name(&symbol).is_none() {
+            let Some(name) = self.name(&symbol) else {
                 return fault("its name is outside the string table");
+            };
+            // As short a name costs no more than the entry did.
+            if name.len() > INLINE_NAME && !budget.allows(name) {
+                return fault("the names up to here are far longer than the string table");
             }
             // Besides sections: -2 debugging, -1 absolute, 0 undefined or common.
             if !(-2..=sections).contains(&i64::from(symbol.section)) {
@@ -76,7 +84,7 @@ impl<'a> Symbols<'a> {
         if symbol.entry.u32(0)? == 0 {
             return string(self.strings, symbol.entry.u32(4)?);
         }
-        let name: &[u8; 8] = symbol.entry.data.first_chunk()?;
+        let name: &[u8; INLINE_NAME] = symbol.entry.data.first_chunk()?;
         name.split(|&byte| byte == 0).next()
     }
 

@@ -79,15 +79,20 @@ impl<'a> Symbols<'a> {
         u32::try_from(self.table.data.len() / entry_size(self.table.wide)).unwrap_or(u32::MAX)
     }
 
-    /// Every symbol has a name in the string table and stands in one of `section_count` sections.
+    /// Every symbol has a name in the string table and stands in one of `section_count` sections, and the names are not
+    /// too long to be read.
     pub(super) fn check(&self, section_count: usize) -> Result<(), Flaw> {
         if self.table.data.iter().take(entry_size(self.table.wide)).any(|&byte| byte != 0) {
             return Err(Flaw::Symbol { index: 0, fault: "it must be empty" });
         }
+        let mut budget = names::Budget::of(self.strings);
         for (index, symbol) in (0..).zip(self.all()) {
             let fault = |fault| Err(Flaw::Symbol { index, fault });
-            if symbol.name as usize >= self.strings.len() {
+            let Some(name) = string(self.strings, symbol.name) else {
                 return fault("its name is outside the string table");
+            };
+            if !budget.allows(name) {
+                return fault("the names up to here are far longer than the string table");
             }
             if symbol.is_local() != (index < self.locals) {
                 return fault("local symbols must come first");

@@ -1,0 +1,131 @@
+//! What starts next: on a host, and in a local slot.
+
+use std::time::Instant;
+
+use super::host::Host;
+use super::job::{self, Job, State};
+use super::{Canary, Errand, HostId, JobId, Order, Reference, Schedule, Why};
+
+impl Schedule {
+    pub(super) fn start_of_proof(&mut self, canary: Canary, now: Instant) -> Option<Order> {
+        let work_left =
+            !self.pending.is_empty() || !self.retries.is_empty() || self.jobs.get(canary.job.0).is_some_and(Job::open);
+        for (index, state) in self.hosts.iter_mut().enumerate() {
+            let host = HostId(index);
+            if work_left && state.may_probe(now) {
+                state.probe_started();
+                return Some(Order::Probe { host, deadline: self.policy.patience });
+            }
+            if work_left && state.may_prove(now) {
+                state.prove_started();
+                if canary.reference == Reference::Unasked {
+                    self.canary = Some(Canary { reference: Reference::Underway, ..canary });
+                    self.errands.push_front(Errand { job: canary.job, why: Why::Reference });
+                }
+                let cost = self.jobs.get(canary.job.0).map_or(0, |job| job.spec.cost);
+                return Some(Order::Prove { host, job: canary.job, deadline: self.cost.deadline(cost) });
+            }
+        }
+        None
+    }
+
+    pub(super) fn start_of_job(&mut self, now: Instant) -> Option<Order> {
+        if !self.hosts.iter().any(|host| host.free(now)) {
+            return None;
+        }
+        // A job that has failed once has waited longest.
+        let retry = self.retries.iter().find(|rank| self.best_host(rank.job, now).is_some()).copied();
+        let rank = retry.or_else(|| self.pending.first().copied())?;
+        let host = self.best_host(rank.job, now)?;
+        self.retries.remove(&rank);
+        self.pending.remove(&rank);
+        let job = self.jobs.get_mut(rank.job.0)?;
+        job.state = State::Remote;
+        self.hosts.get_mut(host.0)?.take();
+        Some(Order::Run { host, job: rank.job, deadline: self.cost.deadline(job.spec.cost) })
+    }
+
+    /// The least loaded proven host with a free slot that has not failed the job; the earlier in the list on a tie.
+    fn best_host(&self, job: JobId, now: Instant) -> Option<HostId> {
+        self.untried(job)
+            .filter(|(_, host)| host.free(now))
+            .min_by(|(_, a), (_, b)| a.load().total_cmp(&b.load()))
+            .map(|(id, _)| id)
+    }
+
+    /// The hosts that have not failed the job.
+    pub(super) fn untried(&self, job: JobId) -> impl Iterator<Item = (HostId, &Host)> {
+        let tried = self.jobs.get(job.0).map_or(&[][..], |job| &job.tried);
+        let hosts = self.hosts.iter().enumerate().map(|(index, host)| (HostId(index), host));
+        hosts.filter(|(id, _)| !tried.contains(id))
+    }
+
+    /// Jobs that wait for another host although none is left that could take them.
+    pub(super) fn stranded(&self, now: Instant) -> impl Iterator<Item = job::Rank> {
+        let patience = self.policy.patience;
+        let waiting = self.retries.iter().copied();
+        waiting.filter(move |rank| !self.untried(rank.job).any(|(_, host)| host.promising(now, patience)))
+    }
+
+    pub(super) fn next_errand(&mut self, now: Instant) -> Option<Errand> {
+        if let Some(errand) = self.errands.pop_front() {
+            return Some(errand);
+        }
+        if let Some(rank) = self.local_only.pop_first() {
+            let state = self.jobs.get_mut(rank.job.0)?;
+            state.state = State::Local;
+            return Some(Errand { job: rank.job, why: if state.fallback { Why::Fallback } else { Why::Ordinary } });
+        }
+        let stranded = self.stranded(now).next();
+        if let Some(rank) = stranded {
+            return self.take_retry(rank);
+        }
+        if self.local_may_take_pending(now)
+            && let Some(job) = self.pending.pop_first().map(|rank| rank.job).or_else(|| self.canary_for_local_slot())
+        {
+            let served = self.hosts.iter().any(|host| host.may_serve(now, self.policy.patience));
+            // A slot that would have taken the job anyway makes no fallback of it; without such slots all are.
+            let fallback = !self.hosts.is_empty() && (self.policy.local_slots == 0 || !served);
+            let state = self.jobs.get_mut(job.0)?;
+            state.state = State::Local;
+            state.fallback = fallback;
+            return Some(Errand { job, why: if fallback { Why::Fallback } else { Why::Ordinary } });
+        }
+        let rank = self.retries.first().copied().filter(|_| self.local_may_retry())?;
+        self.take_retry(rank)
+    }
+
+    /// A job that a host has failed, for a local slot.
+    fn take_retry(&mut self, rank: job::Rank) -> Option<Errand> {
+        self.retries.remove(&rank);
+        let state = self.jobs.get_mut(rank.job.0)?;
+        state.state = State::Local;
+        state.fallback = true;
+        Some(Errand { job: rank.job, why: Why::Fallback })
+    }
+
+    /// Whether an idle local slot may take a job that waits for a busy host.
+    pub(super) fn local_may_retry(&self) -> bool {
+        self.policy.local_slots > 0 && self.policy.eager
+    }
+
+    /// The canary, when nobody has asked for its local compile yet and nothing else is left for a local slot.
+    fn canary_for_local_slot(&mut self) -> Option<JobId> {
+        let canary = self.canary.as_mut().filter(|canary| canary.reference == Reference::Unasked)?;
+        canary.reference = Reference::Underway;
+        Some(canary.job)
+    }
+
+    pub(super) fn canary_open(&self) -> usize {
+        self.canary.is_some_and(|canary| canary.reference == Reference::Unasked).into()
+    }
+
+    pub(super) fn local_may_take_pending(&self, now: Instant) -> bool {
+        let eager = self.policy.eager || self.hosts.iter().any(Host::has_proved);
+        self.policy.local_slots > 0 && eager || !self.remote_possible(now)
+    }
+
+    pub(super) fn local_capacity(&self) -> usize {
+        if self.policy.local_slots > 0 { self.policy.local_slots } else { self.policy.fallback_slots.max(1) }
+    }
+}
