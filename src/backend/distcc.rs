@@ -167,7 +167,9 @@ fn first_words(stderr: &[u8]) -> String {
 }
 
 /// distccd adds its own log lines to what the compiler says; they are not the compiler's words.
+/// Nor are control characters: a host has no say over the user's terminal.
 fn without_daemon_lines(stderr: &[u8]) -> Vec<u8> {
     let lines = stderr.split_inclusive(|byte| *byte == b'\n');
-    lines.filter(|line| !line.starts_with(b"distccd[")).flatten().copied().collect()
+    let words = lines.filter(|line| !line.starts_with(b"distccd[")).flatten();
+    words.map(|byte| if byte.is_ascii_control() && !b"\n\t".contains(byte) { b'?' } else { *byte }).collect()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 
 use super::ledger::Ledger;
 use super::parent;
@@ -24,6 +24,9 @@ use crate::words::plain;
 
 /// How long objects that are being written may take to be whole when the link is given up.
 const WRITING: Duration = Duration::from_secs(10);
+
+/// How long killed processes are waited for.
+const REAPING: Duration = Duration::from_secs(1);
 
 /// What the user allows.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +76,8 @@ pub(super) struct Drive<'a> {
     /// Objects that were accepted from each host without a comparison of their own.
     made_by: HashMap<HostId, Vec<JobId>>,
     liars: HashSet<HostId>,
+    /// Hosts that returned something damaged and have not proved themselves since.
+    doubted: HashSet<HostId>,
     accepted: usize,
     written: HashSet<PathBuf>,
 }
@@ -104,6 +109,7 @@ impl<'a> Drive<'a> {
             under_way: HashSet::new(),
             made_by: HashMap::new(),
             liars: HashSet::new(),
+            doubted: HashSet::new(),
             accepted: 0,
             written: HashSet::new(),
         }
@@ -293,6 +299,7 @@ impl<'a> Drive<'a> {
         }
         self.tasks.shutdown().await;
         self.shared.client.close().await;
+        reap().await;
         if matches!(end, End::Complete) {
             return;
         }
@@ -332,4 +339,18 @@ impl<'a> Drive<'a> {
             self.voice.say(format_args!("host {}: {what}", volunteer.name));
         }
     }
+}
+
+/// Waits for what was killed to be gone, for a moment at most: who looks for our compilers after our end finds none.
+async fn reap() {
+    use rustix::process::{WaitOptions, wait};
+    let all = async {
+        // An error means that no child is left.
+        while let Ok(ended) = wait(WaitOptions::NOHANG) {
+            if ended.is_none() {
+                sleep(Duration::from_millis(2)).await;
+            }
+        }
+    };
+    let _ = timeout(REAPING, all).await;
 }

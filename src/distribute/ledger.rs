@@ -265,11 +265,17 @@ impl Ledger {
     }
 
     fn of_all_hosts(&self) -> String {
+        /// Hosts whose reasons are told in one line; the report has all.
+        const TOLD: usize = 3;
         let reasons = self.hosts.iter().map(|host| match host.reasons.is_empty() {
             true => format!("{}: no answer yet", host.name),
             false => format!("{}: {}", host.name, host.reasons.join("; ")),
         });
-        reasons.collect::<Vec<_>>().join("; ")
+        let mut told: Vec<String> = reasons.take(TOLD).collect();
+        if self.hosts.len() > TOLD {
+            told.push(format!("and so on for {} more hosts", self.hosts.len() - TOLD));
+        }
+        told.join("; ")
     }
 
     /// The whole, for the report.

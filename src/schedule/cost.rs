@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-/// What an answer may take before anything was measured, and the least it may take for however small a job. Long enough
-/// for a busy volunteer's queue and a loaded network, short enough that a silent host is bearable.
+/// What an answer may take before anything was measured. Long enough for a busy volunteer's queue and a loaded network,
+/// short enough that a silent host is bearable.
 pub const FIRST_DEADLINE: Duration = Duration::from_secs(20);
+
+/// What an answer may take, however small the job, once such jobs were measured here.
+const LEAST_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A job may take this many times what the slowest such job took: volunteers differ, several compilers share one, and
 /// the largest jobs take more per byte than the small ones that are measured first.
@@ -49,11 +52,10 @@ impl CostModel {
 
     /// How long a host's answer to a job of this cost may take, from the moment the request has left.
     pub fn deadline(&self, cost: u64) -> Duration {
-        let for_size = match self.slowest {
-            None => cost as f64 * FIRST_SECONDS_PER_BYTE,
-            Some(rate) => (cost as f64 + START_COST) * rate * MARGIN,
-        };
-        self.patience + seconds(for_size)
+        match self.slowest {
+            None => self.patience + seconds(cost as f64 * FIRST_SECONDS_PER_BYTE),
+            Some(rate) => LEAST_DEADLINE.min(self.patience) + seconds((cost as f64 + START_COST) * rate * MARGIN),
+        }
     }
 }
 

@@ -365,12 +365,15 @@ impl Schedule {
         self.local_running = self.local_running.saturating_sub(1);
     }
 
-    /// A host returned other bytes than the local compile: it is out for this link, and the objects it `made` that were
-    /// not compared themselves are made again.
-    pub fn lied(&mut self, host: HostId, made: &[JobId], now: Instant) {
+    /// A host returned other bytes than the local compile: it is out for this link.
+    pub fn lied(&mut self, host: HostId, now: Instant) {
         if let Some(host) = self.hosts.get_mut(host.0) {
             host.failed(Fault::WrongBytes, now);
         }
+    }
+
+    /// The objects that the host `made` are not believed any more: they are made again, elsewhere.
+    pub fn make_again(&mut self, host: HostId, made: &[JobId]) {
         for job in made {
             if let Some(state) = self.jobs.get_mut(job.0).filter(|state| state.state == State::Done) {
                 state.state = State::Pending;

@@ -238,7 +238,8 @@ fn a_liar_s_objects_are_made_again_elsewhere() {
     world.schedule.remote_to_check(jobs[0], HostId(0));
     let check = world.schedule.local(world.now).unwrap();
     assert_eq!(check, Errand { job: jobs[0], why: Why::Check });
-    world.schedule.lied(HostId(0), &jobs[1..], world.now);
+    world.schedule.lied(HostId(0), world.now);
+    world.schedule.make_again(HostId(0), &jobs[1..]);
     world.schedule.local_ended();
     world.schedule.local_done(check, Duration::from_millis(10));
     assert!(!world.schedule.finished());

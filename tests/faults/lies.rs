@@ -72,6 +72,22 @@ fn one_lie_that_is_caught_casts_out_all_that_the_host_made() {
     assert_eq!(believed.filter(|attempt| attempt["outcome"] == "ok").count(), 1, "{:#}", ran.report);
 }
 
+/// Memory or a network that damages what can be seen has damaged, perhaps, what cannot.
+#[test]
+fn what_a_host_made_before_something_damaged_is_made_again() {
+    if !require_farm() {
+        return;
+    }
+    let bench = Bench::new();
+    let cut = &bench.object[..bench.object.len() - 1];
+    // The canary and three jobs are right as far as anybody can see.
+    let peer = bench.host_from(5, bench.answer_with(cut));
+    let ran = bench.run(8, &format!("{}/1", peer.name()), &[]);
+    ran.expect_right_at_last(&bench).expect_failed(&peer.name(), Phase::Work, "a wrong object");
+    assert_eq!(ran.report["totals"]["remote"], 1, "only the canary was compared: {:#}", ran.report);
+    assert!(ran.stderr.contains("what it made so far (3) is made again"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_liar_s_jobs_go_to_honest_hosts() {
     if !require_farm() {

@@ -1,12 +1,14 @@
 //! TCP connections by name: each name is resolved once in a link.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::failure;
@@ -19,17 +21,27 @@ const CONNECT: Duration = Duration::from_secs(4);
 /// A name's addresses, the one that worked last first; empty before the first resolution and after a failure.
 type Addresses = Arc<Mutex<Vec<SocketAddr>>>;
 
+/// Names that are resolved at the same time. Each takes a thread, of which verifying and writing need some too.
+const LOOKUPS: usize = 32;
+
 /// What is known of the hosts' names.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Names {
     known: Mutex<HashMap<(String, u16), Addresses>>,
+    lookups: Arc<Semaphore>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { known: Mutex::default(), lookups: Arc::new(Semaphore::new(LOOKUPS)) }
+    }
 }
 
 impl Names {
     /// A connection to the first address that accepts one, before `by`.
     pub(super) async fn connect(&self, host: &str, port: u16, by: Instant) -> Result<TcpStream, Failure> {
         let known = Arc::clone(self.known.lock().await.entry((host.to_owned(), port)).or_default());
-        let addresses = resolve(&known, host, port, by).await?;
+        let addresses = self.resolve(&known, host, port, by).await?;
         let mut last = Failure::new(Fault::Unreachable, "the name has no address");
         for (index, address) in addresses.iter().enumerate() {
             // One address that swallows everything must leave time for the next, however short the deadline is.
@@ -54,26 +66,38 @@ impl Names {
         known.lock().await.clear();
         Err(last)
     }
-}
 
-/// The name's addresses. Connections that need them at the same time wait for one resolution.
-async fn resolve(known: &Addresses, host: &str, port: u16, by: Instant) -> Result<Vec<SocketAddr>, Failure> {
-    let by = by.min(Instant::now() + CONNECT);
-    let started = Instant::now();
-    let asked = timeout_at(by, async {
-        let mut known = known.lock().await;
-        if known.is_empty() {
-            known.extend(tokio::net::lookup_host((host, port)).await?);
+    /// The name's addresses. Connections that need them at the same time wait for one resolution.
+    async fn resolve(&self, known: &Addresses, host: &str, port: u16, by: Instant) -> Result<Vec<SocketAddr>, Failure> {
+        let started = Instant::now();
+        let asked = timeout_at(by, async {
+            let mut known = known.lock().await;
+            if known.is_empty() {
+                known.extend(self.look_up(host, port).await?);
+            }
+            Ok::<_, io::Error>(known.clone())
+        });
+        match asked.await {
+            Ok(Ok(addresses)) => Ok(addresses),
+            Ok(Err(error)) if error.kind() != io::ErrorKind::TimedOut => {
+                Err(failure("the name cannot be resolved", &error))
+            }
+            _ => {
+                let reason = format!("the name was not resolved within {:.1} s", started.elapsed().as_secs_f64());
+                Err(Failure::new(Fault::Unreachable, reason))
+            }
         }
-        Ok(known.clone())
-    });
-    match asked.await {
-        Ok(Ok(addresses)) => Ok(addresses),
-        Ok(Err(error)) => Err(failure("the name cannot be resolved", &error)),
-        Err(_) => {
-            let reason = format!("the name was not resolved within {:.1} s", started.elapsed().as_secs_f64());
-            Err(Failure::new(Fault::Unreachable, reason))
-        }
+    }
+
+    async fn look_up(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let turn = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
+        let name = host.to_owned();
+        // The thread cannot be called back: it keeps its turn until the resolver answers, wanted or not.
+        let asked = spawn_blocking(move || {
+            let _turn = turn;
+            (name.as_str(), port).to_socket_addrs().map(Vec::from_iter)
+        });
+        timeout(CONNECT, asked).await.map_err(io::Error::from)?.map_err(io::Error::other)?
     }
 }
 

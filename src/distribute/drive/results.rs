@@ -34,6 +34,7 @@ impl Drive<'_> {
             }
             self.ledger.attempt_ok(attempt.job, attempt.host, &traffic);
             self.tell(attempt.host, "its compiler makes the same bytes as ours");
+            self.doubted.remove(&attempt.host);
             if self.schedule.proved(attempt.host, traffic.waiting + traffic.receiving) {
                 self.ledger.remote(attempt.job, attempt.host, attempt.queued, &traffic, object.words);
                 self.publish(attempt.job, object.bytes);
@@ -44,6 +45,9 @@ impl Drive<'_> {
     pub(super) fn proof_failed(&mut self, attempt: Attempt, failure: &Failure, traffic: &Traffic) {
         self.tell(attempt.host, &failure.reason);
         self.ledger.attempt_failed(attempt.job, attempt.host, failure, traffic, Duration::ZERO);
+        if failure.fault == Fault::Misbehaved {
+            self.doubt(attempt.host);
+        }
         self.schedule.proof_failed(attempt.host, failure.fault, Instant::now());
     }
 
@@ -51,6 +55,10 @@ impl Drive<'_> {
         let Attempt { job, host, queued, .. } = attempt;
         if self.liars.contains(&host) {
             let failure = Failure::new(Fault::WrongBytes, "it made other bytes than this machine for another job");
+            return self.attempt_failed(attempt, &failure, &traffic);
+        }
+        if self.doubted.contains(&host) {
+            let failure = Failure::new(Fault::Refused, "it had returned something damaged for another job");
             return self.attempt_failed(attempt, &failure, &traffic);
         }
         self.accepted += 1;
@@ -68,6 +76,9 @@ impl Drive<'_> {
 
     pub(super) fn attempt_failed(&mut self, attempt: Attempt, failure: &Failure, traffic: &Traffic) {
         self.ledger.attempt_failed(attempt.job, attempt.host, failure, traffic, attempt.queued.elapsed());
+        if failure.fault == Fault::Misbehaved {
+            self.doubt(attempt.host);
+        }
         let next = match self.schedule.remote_failed(attempt.job, attempt.host, failure.fault, Instant::now()) {
             Verdict::Elsewhere => "another host may have the job",
             Verdict::Locally => "the job runs here",
@@ -115,17 +126,32 @@ impl Drive<'_> {
         self.count_fallback(job)
     }
 
-    /// A host made other bytes than this machine: nothing it made in this link is believed that was not compared itself.
+    /// A host made other bytes than this machine: it gets no more work in this link.
     pub(super) fn cast_out(&mut self, host: HostId, failure: &Failure) {
-        let made = self.made_by.remove(&host).unwrap_or_default();
         if self.liars.insert(host) {
-            let again = if made.is_empty() { "" } else { "all it made is made again, and " };
-            self.say(host, &format!("{}; {again}it gets no more jobs", failure.reason));
+            self.say(host, &format!("{}; it gets no more jobs", failure.reason));
         }
+        self.schedule.lied(host, Instant::now());
+        self.make_again(host, "the host made other bytes than this machine for another job");
+    }
+
+    /// A host returned something damaged: what it returned before may be damaged where nobody can see it.
+    fn doubt(&mut self, host: HostId) {
+        self.doubted.insert(host);
+        self.make_again(host, "the host returned something damaged for another job");
+    }
+
+    /// Nothing that the host made in this link is believed any more unless it was compared itself.
+    fn make_again(&mut self, host: HostId, why: &str) {
+        let made = self.made_by.remove(&host).unwrap_or_default();
+        if made.is_empty() {
+            return;
+        }
+        self.say(host, &format!("what it made so far ({}) is made again", made.len()));
         for job in &made {
-            self.ledger.distrusted(*job, host, "the host made other bytes than this machine for another job");
+            self.ledger.distrusted(*job, host, why);
         }
-        self.schedule.lied(host, &made, Instant::now());
+        self.schedule.make_again(host, &made);
     }
 
     pub(super) fn compile_failed(&mut self, errand: Errand, failure: LocalFailure) -> End {

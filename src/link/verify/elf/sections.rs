@@ -8,6 +8,7 @@ pub(super) struct Section {
     name: u32,
     pub(super) kind: u32,
     flags: u64,
+    address: u64,
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) link: u32,
@@ -23,6 +24,7 @@ impl Section {
             name: fields.u32(0)?,
             kind: fields.u32(4)?,
             flags: fields.word(8)?,
+            address: fields.word(at(12, 16))?,
             offset: fields.word(at(16, 24))?,
             size: fields.word(at(20, 32))?,
             link: fields.u32(at(24, 40))?,
@@ -58,8 +60,8 @@ pub(super) fn read(fields: Fields<'_>, header: &Header) -> Result<Vec<Section>, 
 
 /// Section 0 is empty, but for the number of sections and the index of their names where these need more than 16 bits.
 fn section_count(header: &Header, null: &Section) -> Result<u64, Flaw> {
-    let Section { name, kind, flags, offset, size, link: _, info, align, entry_size } = *null;
-    if name != 0 || kind != SHT_NULL || info != 0 || [flags, offset, align, entry_size] != [0; 4] {
+    let Section { name, kind, flags, address, offset, size, link: _, info, align, entry_size } = *null;
+    if name != 0 || kind != SHT_NULL || info != 0 || [flags, address, offset, align, entry_size] != [0; 5] {
         return Err(Flaw::Section { index: 0, fault: "it must be empty" });
     }
     match (header.section_count, size) {
@@ -113,6 +115,9 @@ pub(super) fn check(
     let fault = |fault| Err(Flaw::Section { index, fault });
     if index == 0 || section.kind == SHT_NULL {
         return Ok(());
+    }
+    if section.address != 0 {
+        return fault("it has an address, but nothing was linked yet");
     }
     if get(sections, section.link).is_none() {
         return fault("the section it is linked to does not exist");
