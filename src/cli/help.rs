@@ -86,7 +86,7 @@ Hosts:
 Environment:
   THINBRIDGE=off      run every job on this machine
   DISTCC_IO_TIMEOUT   seconds after which a silent host is given up, where that
-                      is sooner than its deadline (20 s and more)
+                      is sooner than its deadline (10 s and more)
   DISTCC_LOG          append messages to this file instead of stderr
   DISTCC_SSH          the ssh command and its arguments, split at spaces
   _DISTCC_SAFEGUARD   when set, run every job on this machine
