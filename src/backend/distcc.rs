@@ -22,6 +22,9 @@ pub use request::{ProfileTravels, profile_travels, refusal};
 /// The longest `--version` text taken. Real ones have some hundred bytes.
 const MAX_VERSION_TEXT: usize = 64 * 1024;
 
+/// Characters of a host's line that a reason quotes: enough for any version or error, and no screenful.
+const MAX_TOLD: usize = 200;
+
 /// The largest object taken, as a multiple of the module's bitcode: a hostile host must not fill our memory, and the
 /// largest ratio seen, of template code with debug information, is below 8.
 const OBJECT_PER_BITCODE: usize = 64;
@@ -71,7 +74,7 @@ impl Client {
         }
         let reason = match theirs.lines().next() {
             Some(line) if ours.version.lines().next() != Some(line) => {
-                format!("another compiler: {compiler} is \"{}\"", line.escape_debug())
+                format!("another compiler: {compiler} is \"{}\"", told(line))
             }
             Some(_) => format!("another compiler: {compiler} differs in {}", difference(&ours.version, &theirs)),
             None => format!("{compiler} says nothing for --version"),
@@ -79,7 +82,7 @@ impl Client {
         Err(Failure::new(Fault::Incompatible, reason))
     }
 
-    /// Compiles a job there. `traffic` tells what was moved, also when the future is dropped half way.
+    /// Compiles a job there. `traffic` tells what was moved, also when nothing came back.
     ///
     /// # Errors
     /// No object came back; see [`Failure`].
@@ -132,7 +135,7 @@ fn compiler<'a>(host: &'a Volunteer, ours: &'a Identity) -> &'a str {
 fn difference(ours: &str, theirs: &str) -> String {
     let differs =
         theirs.lines().find(|line| !line.starts_with("InstalledDir:") && !ours.lines().any(|our| our == *line));
-    differs.map_or_else(|| "a missing line".to_owned(), |line| format!("\"{}\"", line.escape_debug()))
+    differs.map_or_else(|| "a missing line".to_owned(), |line| format!("\"{}\"", told(line)))
 }
 
 fn check_status(response: &Response, compiler: &str) -> Result<(), Failure> {
@@ -163,7 +166,12 @@ fn plain(status: WaitStatus) -> String {
 fn first_words(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("distccd["));
-    line.map_or_else(String::new, |line| format!(": {}", line.chars().take(200).collect::<String>().escape_debug()))
+    line.map_or_else(String::new, |line| format!(": {}", told(line)))
+}
+
+/// A line that a host chose, as a reason quotes it.
+fn told(line: &str) -> String {
+    line.chars().take(MAX_TOLD).collect::<String>().escape_debug().to_string()
 }
 
 /// distccd adds its own log lines to what the compiler says; they are not the compiler's words.

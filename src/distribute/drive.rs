@@ -25,6 +25,9 @@ use crate::words::plain;
 /// How long objects that are being written may take to be whole when the link is given up.
 const WRITING: Duration = Duration::from_secs(10);
 
+/// How long compilers' words may take to be read after a signal.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// How long killed processes are waited for.
 const REAPING: Duration = Duration::from_secs(1);
 
@@ -128,7 +131,9 @@ impl<'a> Drive<'a> {
             self.stop(&end).await;
         } else {
             self.stop(&end).await;
-            self.pass_words_on(&mut signals).await;
+            // Whoever has sent a signal does not wait for a reader.
+            let patience = if matches!(end, End::Signal(_)) { LAST_WORDS } else { Duration::MAX };
+            let _ = timeout(patience, self.pass_words_on(&mut signals)).await;
         }
         (end, self.ledger)
     }
@@ -245,6 +250,7 @@ impl<'a> Drive<'a> {
             self.count_fallback(errand.job)?;
         }
         self.compiling += 1;
+        // A compiler that writes by itself may get as far as the object whatever its end.
         if self.shared.plan.jobs.get(errand.job.0).is_some_and(|planned| planned.as_given) {
             self.written.extend(self.outputs(errand.job));
         }
@@ -309,10 +315,6 @@ impl<'a> Drive<'a> {
                 self.written.insert(output);
             }
         }
-        // Compilers that write by themselves may have got as far as the object.
-        let as_given = self.shared.plan.jobs.iter().enumerate().filter(|(_, planned)| planned.as_given);
-        let as_given: Vec<PathBuf> = as_given.flat_map(|(job, _)| self.outputs(JobId(job))).collect();
-        self.written.extend(as_given);
         for output in &self.written {
             let _ = std::fs::remove_file(output);
         }
