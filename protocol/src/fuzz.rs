@@ -12,6 +12,11 @@ use crate::distcc::{
     ResponseLimits, Version, hosts,
 };
 
+pub use crate::bundle::fuzz::{fuzz_bundle, fuzz_manifest};
+#[cfg(feature = "icecream")]
+pub use crate::icecream::fuzz::{
+    fuzz_channel as fuzz_icecream_channel, fuzz_discovery as fuzz_icecream_discovery, fuzz_file as fuzz_icecream_file,
+};
 pub use crate::lzo::fuzz::{fuzz_decompress as fuzz_lzo_decompress, fuzz_roundtrip as fuzz_lzo_roundtrip};
 
 /// Plain bytes that a body may have here: small, so that the search is fast.

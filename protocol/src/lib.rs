@@ -4,7 +4,11 @@
 //! runtime.
 #![forbid(unsafe_code)]
 
+pub mod bundle;
 pub mod distcc;
 #[doc(hidden)]
 pub mod fuzz;
+#[cfg(feature = "icecream")]
+pub mod icecream;
 pub mod lzo;
+pub mod manifest;
