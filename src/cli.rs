@@ -8,11 +8,13 @@ use clap::builder::ValueParser;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
-use crate::config::UsageError;
+use crate::config::icecream::{self, Place};
 use crate::config::layer::Layer;
 use crate::config::values::{self, Fallback, Share};
+use crate::config::{Packing, UsageError};
 
 mod help;
+mod subcommand;
 mod words;
 
 #[cfg(test)]
@@ -85,6 +87,44 @@ pub const OPTIONS: &[OptionSpec] = &[
         store: |layer, text| layer.remote_compilers.add(text),
     },
     OptionSpec {
+        name: "icecream",
+        value_name: "auto|off|HOST[:PORT]|unix:PATH",
+        help: "The icecream cluster that compiles, beside the hosts: 'auto' is the one this machine belongs to (see \
+               \"Icecream\" below), HOST the machine of a scheduler, unix:PATH the socket of a running iceccd. \
+               Default: off.",
+        accepts: "auto, off, HOST[:PORT] (a name or an IPv4 address: icecream knows no IPv6) or unix:PATH (at most 107 \
+                  bytes)",
+        form: Form::Text,
+        store: |layer, text| values::put(&mut layer.icecream, Place::parse(text)),
+    },
+    OptionSpec {
+        name: "icecream-netname",
+        value_name: "NAME",
+        help: "Which cluster to look for where the network is asked for one. Default: ICECC_NETNAME of \
+               /etc/icecc/icecc.conf, else ICECREAM.",
+        accepts: "a name of at most 254 bytes",
+        form: Form::Text,
+        store: |layer, text| values::put(&mut layer.icecream_netname, icecream::netname(text)),
+    },
+    OptionSpec {
+        name: "icecream-ship",
+        value_name: "on|off",
+        help: "Whether hosts of the cluster that lack the compiler are sent it. off: only those are used that have it \
+               already; not together with unix:PATH. Default: on.",
+        accepts: "on or off",
+        form: Form::Switch,
+        store: |layer, text| values::put(&mut layer.icecream_ship, values::switch(text)),
+    },
+    OptionSpec {
+        name: "icecream-protocol",
+        value_name: "N",
+        help: "The newest version of icecream's protocol to speak, 30 to 43. A lower one is agreed on by itself where \
+               the cluster is older. Default: 43.",
+        accepts: "a whole number from 30 to 43",
+        form: Form::Count,
+        store: |layer, text| values::put(&mut layer.icecream_protocol, icecream::protocol(text)),
+    },
+    OptionSpec {
         name: "fallback",
         value_name: "on|off",
         help: "Whether a job that was meant for a host may run on this machine when no host could do it. \
@@ -148,8 +188,10 @@ pub(crate) enum Request {
     Help(String),
     /// `--version`: this text on stdout.
     Version(String),
+    /// `environment`: an environment for icecream.
+    Environment(Packing),
     /// A link.
-    Run { flags: Layer, json: PathBuf },
+    Run { flags: Box<Layer>, json: PathBuf },
 }
 
 /// Parses the arguments that follow the program's name.
@@ -157,6 +199,9 @@ pub(crate) enum Request {
 /// # Errors
 /// An unknown option, a value that is missing, not accepted or not UTF-8, a stray word, no job description.
 pub(crate) fn parse(args: Vec<OsString>) -> Result<Request, UsageError> {
+    if let Some(arguments) = subcommand::arguments(&args) {
+        return subcommand::parse(arguments);
+    }
     let words = words::arrange(args);
     let matches = match (command().try_get_matches_from(&words.options), &words.stray) {
         (Err(error), _) if error.kind() == ErrorKind::DisplayHelp => return Ok(Request::Help(help::text())),
@@ -174,7 +219,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Request, UsageError> {
         }
     }
     let json = words.json.filter(|json| !json.is_empty()).ok_or_else(no_description)?;
-    Ok(Request::Run { flags, json: json.into() })
+    Ok(Request::Run { flags: Box::new(flags), json: json.into() })
 }
 
 fn command() -> Command {

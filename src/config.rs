@@ -14,6 +14,7 @@ mod environment;
 mod error;
 mod file;
 mod hosts;
+pub(crate) mod icecream;
 pub(crate) mod layer;
 pub(crate) mod values;
 
@@ -23,6 +24,7 @@ mod tests;
 pub use error::{Position, UsageError};
 pub use file::MAX_FILE_BYTES;
 pub use hosts::{HostsSource, Origin};
+pub use icecream::{Icecream, PROTOCOLS, Place};
 pub use layer::RemoteCompilers;
 pub use values::{Fallback, Share, SshCommand};
 
@@ -42,8 +44,19 @@ pub enum Invocation {
     Help(String),
     /// Print this text on stdout and exit with 0.
     Version(String),
+    /// Make an environment for icecream.
+    Environment(Packing),
     /// Run the jobs of a link.
     Run(Box<Settings>),
+}
+
+/// What to make an environment of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packing {
+    /// The compiler; `None`: the usual one on the PATH.
+    pub compiler: Option<String>,
+    /// Where to put a copy of the archive.
+    pub output: Option<PathBuf>,
 }
 
 /// The settings of one link.
@@ -59,6 +72,8 @@ pub struct Settings {
     pub local_slots: Option<usize>,
     /// What the hosts call the compiler, where that was said.
     pub remote_compilers: RemoteCompilers,
+    /// Whether and how an icecream cluster is used.
+    pub icecream: Icecream,
     /// Whether a job that was meant for a host may run locally.
     pub fallback: Fallback,
     /// The share of the jobs that may fall back; `None`: all.
@@ -106,7 +121,8 @@ impl Settings {
         let (mut flags, json) = match cli::parse(args)? {
             Request::Help(text) => return Ok(Invocation::Help(text)),
             Request::Version(text) => return Ok(Invocation::Version(text)),
-            Request::Run { flags, json } => (flags, json),
+            Request::Environment(packing) => return Ok(Invocation::Environment(packing)),
+            Request::Run { flags, json } => (*flags, json),
         };
         // A variable that is empty counts as not set, everywhere.
         let env = &|name: &str| env(name).filter(|value| !value.is_empty());
@@ -124,12 +140,13 @@ impl Settings {
             (system.hosts.take(), Origin::File(SYSTEM_FILE.into())),
         ];
         let distcc = environment::distcc(env)?;
-        let all = flags.over(own).over(distcc.layer).over(user.over(system));
+        let mut all = flags.over(own).over(distcc.layer).over(user.over(system));
         Ok(Invocation::Run(Box::new(Self {
             json,
             local_only: environment::local_only(env)?,
             hosts: hosts::find(given, env, read, read_own)?,
             local_slots: all.local_slots,
+            icecream: icecream::settings(&mut all, env)?,
             remote_compilers: all.remote_compilers,
             fallback: all.fallback.unwrap_or(Fallback::Allowed),
             max_fallback: all.max_fallback,

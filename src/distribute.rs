@@ -1,5 +1,6 @@
 //! The story of one link: read the jobs, find the hosts, run, publish, report.
 
+mod cluster;
 mod drive;
 mod ledger;
 mod parent;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::backend::distcc::{Client, ProfileTravels, profile_travels, refusal};
 use crate::backend::slots::{self, Slots};
-use crate::config::{Fallback, Origin, Settings};
+use crate::config::{Fallback, Origin, Place, Settings};
 use crate::files::read_at_most;
 use crate::fleet::{self, Fleet};
 use crate::link::job::{self, Description};
@@ -64,16 +65,18 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
     }
     let mut plan = Plan::new(description).map_err(|error| (EXIT_FAILED, error.to_string()))?;
     let fleet = find_hosts(settings, voice)?;
-    if !fleet.volunteers.is_empty() {
-        decide_who_stays(&mut plan, voice);
+    let cluster = settings.local_only.is_none() && settings.icecream.place != Place::Off;
+    if cluster || !fleet.volunteers.is_empty() {
+        decide_who_stays(&mut plan, !fleet.volunteers.is_empty(), voice);
     }
 
     let slots = local_slots(settings, &fleet, voice);
-    raise_descriptor_limit(&fleet, slots.count);
+    let cluster = cluster && cluster::is_worth_it(&plan, slots.policy.local_slots, voice);
+    raise_descriptor_limit(&fleet, cluster, slots.count);
     let jobs = plan.jobs.iter().map(|job| JobSpec { cost: job.cost, remote: job.stays.is_none() }).collect();
     let hosts = fleet.volunteers.iter().map(|volunteer| HostSpec { slots: volunteer.slots }).collect();
-    let schedule = Schedule::new(jobs, hosts, slots.policy, Instant::now());
-    let ledger = Ledger::new(plan.jobs.len(), &fleet.volunteers, started);
+    let mut schedule = Schedule::new(jobs, hosts, slots.policy, Instant::now());
+    let ledger = Ledger::new(plan.jobs.len(), &fleet.volunteers, cluster, started);
     let ssh = &settings.ssh;
     let ssh = std::iter::once(&ssh.program).chain(&ssh.args).cloned().collect();
     let shared = Arc::new(Shared::new(plan, fleet.volunteers.clone(), Client::new(ssh, settings.io_timeout)));
@@ -82,8 +85,19 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
         .enable_all()
         .build()
         .map_err(|error| (EXIT_FAILED, format!("cannot start: {}", plain(&error))))?;
-    let drive = Drive::new(Arc::clone(&shared), schedule, rules(settings), slots.slots, voice, ledger);
-    let (end, ledger) = runtime.block_on(drive.run(linker));
+    let facts = cluster::Facts::default();
+    let icecream = cluster.then(|| {
+        let _inside = runtime.enter();
+        cluster::start(settings, &shared.plan, &facts)
+    });
+    if cluster {
+        schedule = schedule.with_cluster(Instant::now());
+    }
+    let drive = Drive::new(Arc::clone(&shared), schedule, rules(settings), slots.slots, icecream, voice, ledger);
+    let (end, mut ledger) = runtime.block_on(drive.run(linker));
+    if let Some(facts) = facts.get() {
+        ledger.environment(facts.clone());
+    }
     // A thread that waits for a local slot waits for other links.
     runtime.shutdown_background();
     Ok(conclude(settings, &shared, &fleet, voice, &end, &ledger))
@@ -156,8 +170,11 @@ fn find_hosts(settings: &Settings, voice: &Voice) -> Result<Fleet, Refusal> {
         voice.tell(format_args!("all jobs run here: {reason}"));
         return Ok(Fleet::default());
     }
+    let icecream = settings.icecream.place != Place::Off;
     let Some(source) = &settings.hosts else {
-        voice.tell("all jobs run here: there is no host list (--hosts, DISTCC_HOSTS, ~/.distcc/hosts)");
+        if !icecream {
+            voice.tell("all jobs run here: there is no host list (--hosts, DISTCC_HOSTS, ~/.distcc/hosts)");
+        }
         return Ok(Fleet::default());
     };
     let fleet = fleet::fleet(source, &settings.remote_compilers)
@@ -168,7 +185,7 @@ fn find_hosts(settings: &Settings, voice: &Voice) -> Result<Fleet, Refusal> {
     }
     let none_left = fleet.volunteers.is_empty() && !fleet.left_out.is_empty();
     let meant = !matches!(source.origin, Origin::SystemDefault(_));
-    if none_left && meant && settings.fallback == Fallback::Forbidden {
+    if none_left && meant && !icecream && settings.fallback == Fallback::Forbidden {
         return Err((EXIT_FALLBACK, format!("--fallback is off, and every host of {} is left out", source.origin)));
     }
     Ok(fleet)
@@ -187,15 +204,17 @@ fn tell_left_out(fleet: &Fleet, voice: &Voice) {
 }
 
 /// Jobs that cannot leave this machine although there are hosts: notes why, with a line for each reason.
-fn decide_who_stays(plan: &mut Plan, voice: &Voice) {
+fn decide_who_stays(plan: &mut Plan, distcc: bool, voice: &Voice) {
     if let ProfileTravels::No { bytes } = profile_travels(plan) {
         let reason =
             format!("the sample profile ({bytes} bytes, packed) costs more to send with each job than it saves");
         plan.jobs.iter_mut().filter(|job| job.stays.is_none()).for_each(|job| job.stays = Some(reason.clone()));
     }
-    let refusals: Vec<_> = (0..plan.jobs.len()).map(|job| refusal(plan, job)).collect();
-    for (job, refusal) in plan.jobs.iter_mut().zip(refusals) {
-        job.stays = job.stays.take().or(refusal);
+    if distcc {
+        let refusals: Vec<_> = (0..plan.jobs.len()).map(|job| refusal(plan, job)).collect();
+        for (job, refusal) in plan.jobs.iter_mut().zip(refusals) {
+            job.stays = job.stays.take().or(refusal);
+        }
     }
     let mut reasons: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
     for reason in plan.jobs.iter().filter_map(|job| job.stays.as_deref()) {
@@ -246,17 +265,20 @@ fn rules(settings: &Settings) -> Rules {
 
 /// Hosts times slots can be more connections than the usual limit of 1024 descriptors. Raised no further than needed:
 /// compilers inherit it, and some programs walk through all descriptors they may have.
-fn raise_descriptor_limit(fleet: &Fleet, local_jobs: usize) {
+fn raise_descriptor_limit(fleet: &Fleet, cluster: bool, local_jobs: usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     /// A TCP connection is one descriptor; ssh has a socket, a pipe for its words and a process.
     const PER_CONNECTION: u64 = 3;
     /// A compiler has three pipes, of which both ends exist for a moment, a process and a slot's lock.
     const PER_COMPILER: u64 = 8;
+    /// Jobs that a cluster is likely to give to one link, each with a connection to its host and one to an `iceccd`.
+    const IN_CLUSTER: u64 = 256;
     /// Everything else: files being mapped and written, the runtime's own.
     const OTHERS: u64 = 128;
     // A host is probed beside its jobs.
     let connections: u64 = fleet.volunteers.iter().map(|volunteer| volunteer.slots as u64 + 1).sum();
-    let wanted = connections * PER_CONNECTION + local_jobs as u64 * PER_COMPILER + OTHERS;
+    let in_cluster = if cluster { 2 * IN_CLUSTER } else { 0 };
+    let wanted = connections * PER_CONNECTION + in_cluster + local_jobs as u64 * PER_COMPILER + OTHERS;
     let limit = getrlimit(Resource::Nofile);
     let wanted = wanted.min(limit.maximum.unwrap_or(u64::MAX));
     if limit.current.is_some_and(|current| current < wanted) {

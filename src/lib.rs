@@ -10,6 +10,7 @@ pub mod bitcode;
 pub mod cli;
 pub mod config;
 pub mod distribute;
+pub mod environment;
 pub mod files;
 pub mod fleet;
 pub mod link;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use thinbridge::config::{Invocation, MAX_FILE_BYTES, Settings, UsageError};
 use thinbridge::distribute;
+use thinbridge::environment::command;
 use thinbridge::files::read_at_most;
 
 fn main() -> ExitCode {
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
+        Ok(Invocation::Environment(packing)) => ExitCode::from(command::run(&packing)),
         Ok(Invocation::Run(settings)) => ExitCode::from(distribute::run(&settings)),
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "thinbridge: error: {error}");

@@ -1,7 +1,6 @@
 //! A stock distcc host: one request, one answer, one connection.
 
 mod exchange;
-mod patience;
 mod request;
 
 use thinbridge_protocol::distcc::{Response, ResponseLimits, ServerFailure, WaitStatus};
@@ -9,10 +8,8 @@ use thinbridge_protocol::distcc::{Response, ResponseLimits, ServerFailure, WaitS
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use super::transport::Dialer;
-use super::{Failure, Traffic};
+use super::{Failure, Made, Traffic, object_cap};
 use crate::fleet::{Identity, Volunteer, same_compiler};
 use crate::link::plan::Plan;
 use crate::schedule::Fault;
@@ -24,22 +21,6 @@ const MAX_VERSION_TEXT: usize = 64 * 1024;
 
 /// Characters of a host's line that a reason quotes: enough for any version or error, and no screenful.
 const MAX_TOLD: usize = 200;
-
-/// The largest object taken, as a multiple of the module's bitcode: a hostile host must not fill our memory, and the
-/// largest ratio seen, of template code with debug information, is below 8.
-const OBJECT_PER_BITCODE: usize = 64;
-
-/// The least that `OBJECT_PER_BITCODE` may come to: small modules can unroll a lot.
-const MIN_OBJECT_CAP: usize = 64 << 20;
-
-/// What a host made of a job, not verified.
-#[derive(Debug)]
-pub struct Made {
-    /// The object.
-    pub object: Bytes,
-    /// What the compiler wrote to its standard error, paths as the user knows them.
-    pub stderr: Vec<u8>,
-}
 
 /// Speaks to the hosts of one link.
 #[derive(Debug)]
@@ -82,7 +63,8 @@ impl Client {
         Err(Failure::new(Fault::Incompatible, reason))
     }
 
-    /// Compiles a job there. `traffic` tells what was moved, also when nothing came back.
+    /// Compiles a job there. `traffic` tells what was moved, also when nothing came back. Paths in the messages are as the
+    /// user knows them.
     ///
     /// # Errors
     /// No object came back; see [`Failure`].
@@ -101,8 +83,7 @@ impl Client {
         let request = tokio::task::spawn_blocking(move || request::job(&plan_for_request, job, &name))
             .await
             .map_err(|_| Failure::new(Fault::Local, "the request could not be made"))??;
-        let module = plan.jobs.get(job).map_or(0, |planned| planned.module.bytes.len());
-        let object = module.saturating_mul(OBJECT_PER_BITCODE).max(MIN_OBJECT_CAP);
+        let object = object_cap(plan, job);
         let limits = ResponseLimits { object, ..ResponseLimits::default() };
         let deadline = self.limit(deadline);
         let response =

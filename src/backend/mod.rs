@@ -1,15 +1,34 @@
-//! The places where a job can run, one file each: [`distcc`] hosts and the [`local`] machine.
+//! The places where a job can run, one file each: [`distcc`] hosts, an [`icecream`] cluster and the [`local`] machine.
 //!
 //! The only code that opens a connection to a host or starts a compiler.
 
 pub mod distcc;
+pub mod icecream;
 pub mod local;
+mod outbox;
+mod patience;
 pub mod slots;
 mod transport;
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
+use crate::link::plan::Plan;
 use crate::schedule::Fault;
+
+/// The largest object taken, as a multiple of the module's bitcode: a hostile host must not fill our memory, and the
+/// largest ratio seen, of template code with debug information, is below 8.
+const OBJECT_PER_BITCODE: usize = 64;
+
+/// The least that `OBJECT_PER_BITCODE` may come to: small modules can unroll a lot.
+const MIN_OBJECT_CAP: usize = 64 << 20;
+
+/// The largest object taken for a job, in bytes.
+fn object_cap(plan: &Plan, job: usize) -> usize {
+    let module = plan.jobs.get(job).map_or(0, |planned| planned.module.bytes.len());
+    module.saturating_mul(OBJECT_PER_BITCODE).max(MIN_OBJECT_CAP)
+}
 
 /// An attempt on a host that brought nothing.
 #[derive(Clone, Debug)]
@@ -39,4 +58,13 @@ pub struct Traffic {
     pub waiting: Duration,
     /// From the first to the last byte of the answer.
     pub receiving: Duration,
+}
+
+/// What a host made of a job, not verified.
+#[derive(Debug)]
+pub struct Made {
+    /// The object.
+    pub object: Bytes,
+    /// What the compiler wrote to its standard error.
+    pub stderr: Vec<u8>,
 }

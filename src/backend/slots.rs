@@ -147,7 +147,7 @@ pub fn folder(runtime_dir: Option<&Path>) -> Result<PathBuf, String> {
 }
 
 /// Makes the folder, for this user alone, or finds it so. In `/tmp` others could have made it first.
-fn own_folder(folder: &Path, user: u32) -> Result<PathBuf, String> {
+pub(crate) fn own_folder(folder: &Path, user: u32) -> Result<PathBuf, String> {
     let fault = |error: io::Error| format!("{}: {}", folder.display(), plain(&error));
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fault(error)),
@@ -160,6 +160,6 @@ fn own_folder(folder: &Path, user: u32) -> Result<PathBuf, String> {
 }
 
 /// Whether these are the facts of a folder that only this user can write.
-fn is_own(facts: &Metadata, user: u32) -> bool {
+pub(crate) fn is_own(facts: &Metadata, user: u32) -> bool {
     facts.is_dir() && facts.uid() == user && facts.mode() & 0o022 == 0
 }

@@ -141,7 +141,7 @@ fn room(limit: Option<u64>) -> usize {
 }
 
 /// A connection that could not be made: by the host's fault, or for want of something that this machine has run out of.
-fn failure(what: &str, error: &io::Error) -> Failure {
+pub(super) fn failure(what: &str, error: &io::Error) -> Failure {
     let ours = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS, Errno::ADDRNOTAVAIL];
     let ours = error.raw_os_error().is_some_and(|number| ours.iter().any(|errno| errno.raw_os_error() == number));
     Failure::new(if ours { Fault::Local } else { Fault::Unreachable }, format!("{what}: {}", words::plain(error)))

@@ -41,9 +41,11 @@ fn wrap(text: &str, indent: usize) -> String {
 }
 
 const INTRODUCTION: &str = "\
-thinbridge runs the ThinLTO backend jobs of an lld link on a distcc farm.
+thinbridge runs the ThinLTO backend jobs of an lld link on a distcc farm,
+an icecream cluster, or both.
 
 Usage: thinbridge [OPTIONS] JOBS.json
+       thinbridge environment [--compiler PATH] [--output FILE]
 
 ld.lld (LLVM 21 or later) calls it, and adds JOBS.json, the description of the
 jobs, as the last argument. Give the linker its absolute path:
@@ -81,7 +83,23 @@ Where settings come from, the first that says something counts:
 Hosts:
   The first of these that exists: --hosts, THINBRIDGE_HOSTS, 'hosts' in the
   configuration files, DISTCC_HOSTS, $DISTCC_DIR/hosts (~/.distcc/hosts),
-  /etc/distcc/hosts. Without any, all jobs run on this machine.
+  /etc/distcc/hosts. Without any, and without a cluster, all jobs run on this
+  machine.
+
+Icecream:
+  'auto' takes the first of these that exists: an iceccd that runs on this
+  machine (/var/run/icecc/iceccd.socket, /var/run/iceccd.socket,
+  ~/.iceccd.socket, or ICECC_TEST_SOCKET alone), ICECC_SCHEDULER or
+  USE_SCHEDULER in the environment, ICECC_SCHEDULER_HOST in
+  /etc/icecc/icecc.conf, a scheduler of the netname that answers a broadcast
+  within 3 s. With --icecream-ship off the iceccd is left out. Without a
+  cluster the link goes on, with one line that says why.
+
+  Hosts of a cluster need no compiler: thinbridge sends them the one that the
+  linker names, as an icecream environment. It is made once and kept in
+  $XDG_CACHE_HOME/thinbridge (~/.cache/thinbridge). 'thinbridge environment'
+  makes it beforehand, of the compiler PATH (default: clang-22), prints where
+  it is, its name and its sizes, and puts a copy into FILE.
 
 Environment:
   THINBRIDGE=off      run every job on this machine
@@ -90,6 +108,9 @@ Environment:
   DISTCC_LOG          append messages to this file instead of stderr
   DISTCC_SSH          the ssh command and its arguments, split at spaces
   _DISTCC_SAFEGUARD   when set, run every job on this machine
+  ICECC_PREFERRED_HOST
+                      the only host of the cluster that is used, by its name or
+                      address
 
 Exit status:
   0    every job gave an object

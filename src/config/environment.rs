@@ -74,7 +74,8 @@ fn flag(env: Environment<'_>, name: &str) -> Result<Option<bool>, UsageError> {
     }
 }
 
-fn text(env: Environment<'_>, name: &str) -> Result<Option<String>, UsageError> {
+/// A variable that has to be text.
+pub(super) fn text(env: Environment<'_>, name: &str) -> Result<Option<String>, UsageError> {
     let text = env(name).map(|value| value.into_string());
     text.transpose().map_err(|_| UsageError::NotUtf8 { name: name.into() })
 }

@@ -23,6 +23,13 @@ pub enum UsageError {
         /// What is accepted instead.
         accepts: String,
     },
+    /// Two settings that cannot both hold, wherever each comes from.
+    Contradiction {
+        /// Which they are, and why.
+        what: String,
+        /// What to do about it.
+        mend: String,
+    },
     /// An option or a variable has a value that is not UTF-8.
     NotUtf8 {
         /// The option or the variable.
@@ -49,7 +56,7 @@ impl std::error::Error for UsageError {}
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CommandLine { what, mend } => write!(f, "{what}; {mend}"),
+            Self::CommandLine { what, mend } | Self::Contradiction { what, mend } => write!(f, "{what}; {mend}"),
             Self::Value { name, given, accepts } => {
                 write!(f, "{name}={}: expected {accepts}", given.escape_debug())
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::icecream::Place;
 use super::values::{Fallback, Share};
 
 /// The options that one source sets.
@@ -10,6 +11,10 @@ pub(crate) struct Layer {
     pub(crate) hosts: Option<String>,
     pub(crate) local_slots: Option<usize>,
     pub(crate) remote_compilers: RemoteCompilers,
+    pub(crate) icecream: Option<Place>,
+    pub(crate) icecream_netname: Option<String>,
+    pub(crate) icecream_ship: Option<bool>,
+    pub(crate) icecream_protocol: Option<u32>,
     pub(crate) fallback: Option<Fallback>,
     pub(crate) max_fallback: Option<Share>,
     pub(crate) verify: Option<Share>,
@@ -24,6 +29,10 @@ impl Layer {
             hosts: self.hosts.or(lower.hosts),
             local_slots: self.local_slots.or(lower.local_slots),
             remote_compilers: self.remote_compilers.over(lower.remote_compilers),
+            icecream: self.icecream.or(lower.icecream),
+            icecream_netname: self.icecream_netname.or(lower.icecream_netname),
+            icecream_ship: self.icecream_ship.or(lower.icecream_ship),
+            icecream_protocol: self.icecream_protocol.or(lower.icecream_protocol),
             fallback: self.fallback.or(lower.fallback),
             max_fallback: self.max_fallback.or(lower.max_fallback),
             verify: self.verify.or(lower.verify),

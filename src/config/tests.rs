@@ -10,6 +10,7 @@ use super::{Invocation, Settings, UsageError};
 mod environment;
 mod files;
 mod hosts;
+mod icecream;
 mod precedence;
 
 /// What a test's program finds around it.

@@ -1,5 +1,6 @@
 //! The running link: starts what the schedule decides, tells it what came of it, publishes what is good.
 
+mod icecream;
 mod results;
 
 use std::collections::{HashMap, HashSet};
@@ -21,6 +22,8 @@ use crate::config::{Fallback, Share};
 use crate::report::voice::{Voice, pass_on};
 use crate::schedule::{HostId, JobId, Order, Schedule, Why};
 use crate::words::plain;
+
+pub(super) use icecream::Icecream;
 
 /// How long objects that are being written may take to be whole when the link is given up.
 const WRITING: Duration = Duration::from_secs(10);
@@ -59,6 +62,7 @@ pub(super) struct Drive<'a> {
     schedule: Schedule,
     rules: Rules,
     slots: Slots,
+    icecream: Option<Icecream>,
     voice: &'a Voice,
     ledger: Ledger,
     tasks: JoinSet<Event>,
@@ -91,6 +95,7 @@ impl<'a> Drive<'a> {
         schedule: Schedule,
         rules: Rules,
         slots: Slots,
+        icecream: Option<Icecream>,
         voice: &'a Voice,
         ledger: Ledger,
     ) -> Self {
@@ -99,6 +104,7 @@ impl<'a> Drive<'a> {
             schedule,
             rules,
             slots,
+            icecream,
             voice,
             ledger,
             tasks: JoinSet::new(),
@@ -155,10 +161,14 @@ impl<'a> Drive<'a> {
             while let Some(order) = self.schedule.next(now) {
                 self.start(order);
             }
-            if let Some((job, why)) = self.schedule.settle_canary(now)
-                && let Err(end) = self.publish_reference(job, why)
-            {
-                return end;
+            // Whether the cluster is worth asking is found out here, and what may run locally depends on it.
+            self.ask_cluster(now);
+            if let Some((job, why)) = self.schedule.settle_canary(now) {
+                if let Err(end) = self.publish_reference(job, why) {
+                    return end;
+                }
+                // One job less to ask for.
+                self.ask_cluster(now);
             }
             // One at a time: who gets a slot asks for the next.
             if !self.asked && self.compiling < self.schedule.local_wanted(now) {
@@ -174,6 +184,10 @@ impl<'a> Drive<'a> {
                     Err(error) => Err(End::Failed(format!("a task of our own failed: {error}"))),
                 },
                 Some(written) = self.publications.join_next() => self.wrote(written),
+                news = icecream::news(&mut self.icecream) => {
+                    self.heard(news);
+                    Ok(())
+                }
                 number = signals.next() => Err(End::Signal(number)),
                 () = &mut linker_ended => Err(End::Failed("the linker has ended".to_owned())),
                 () = sleep_until(wake.into()) => Ok(()),
@@ -213,8 +227,11 @@ impl<'a> Drive<'a> {
                 self.probed(host, result);
                 Ok(())
             }
-            Event::Made { attempt, result, traffic } => {
+            Event::Made { attempt, granted, result, traffic } => {
                 self.under_way.remove(&(attempt.job, attempt.host));
+                if granted {
+                    self.schedule.grant_ended(result.is_ok(), Instant::now());
+                }
                 match (attempt.proof, result) {
                     (true, Ok(object)) => {
                         self.proofs.push((attempt, object, traffic));
@@ -254,7 +271,8 @@ impl<'a> Drive<'a> {
         if self.shared.plan.jobs.get(errand.job.0).is_some_and(|planned| planned.as_given) {
             self.written.extend(self.outputs(errand.job));
         }
-        self.tasks.spawn(work::compile(Arc::clone(&self.shared.plan), errand, slot));
+        let share = self.icecream.as_mut().map_or(work::Share::Unshared, Icecream::slot_here);
+        self.tasks.spawn(work::compile(Arc::clone(&self.shared.plan), errand, slot, share));
         Ok(())
     }
 
@@ -296,15 +314,19 @@ impl<'a> Drive<'a> {
         for (job, host) in std::mem::take(&mut self.under_way) {
             self.ledger.attempt_cancelled(job, host, "the link ended before its answer came");
         }
-        let compared = self.checks.values().chain(&self.proofs);
+        let held = self.icecream.iter().flat_map(|icecream| icecream.held.values().flatten());
+        let compared = self.checks.values().chain(&self.proofs).chain(held);
         for (attempt, ..) in compared {
             self.ledger.attempt_cancelled(attempt.job, attempt.host, "the link ended before it was compared");
         }
-        for host in 0..self.shared.volunteers.len() {
+        for host in 0..self.ledger.host_count() {
             self.ledger.remark_if_unused(HostId(host), "the link was done before it had proved itself");
         }
         self.tasks.shutdown().await;
         self.shared.client.close().await;
+        if let Some(icecream) = self.icecream.take() {
+            icecream.close().await;
+        }
         reap().await;
         if matches!(end, End::Complete) {
             return;
@@ -331,15 +353,11 @@ impl<'a> Drive<'a> {
     }
 
     fn tell(&self, host: HostId, what: &str) {
-        if let Some(volunteer) = self.shared.volunteers.get(host.0) {
-            self.voice.tell(format_args!("host {}: {what}", volunteer.name));
-        }
+        self.voice.tell(format_args!("host {}: {what}", self.ledger.host_name(host)));
     }
 
     fn say(&self, host: HostId, what: &str) {
-        if let Some(volunteer) = self.shared.volunteers.get(host.0) {
-            self.voice.say(format_args!("host {}: {what}", volunteer.name));
-        }
+        self.voice.say(format_args!("host {}: {what}", self.ledger.host_name(host)));
     }
 }
 

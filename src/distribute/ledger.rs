@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::backend::icecream::Shipment;
 use crate::backend::{Failure, Traffic};
 use crate::fleet::{Fleet, Volunteer};
 use crate::link::job::{Description, Job};
 use crate::link::plan::{Plan, Planned};
-use crate::report::json::{Attempt, HostReport, JobReport, Outcome, Place, Report, Times, Totals};
+use crate::report::json::{
+    Attempt, ClusterReport, EnvironmentReport, HostReport, JobReport, Outcome, Place, Report, ShipmentReport, Times,
+    Totals,
+};
 use crate::schedule::{Fault, HostId, JobId};
 
 /// The notes of one link.
@@ -16,6 +20,8 @@ pub(super) struct Ledger {
     started: Instant,
     jobs: Vec<Note>,
     hosts: Vec<HostNote>,
+    /// Of an icecream cluster, where one is to be used.
+    cluster: Option<ClusterReport>,
     /// When the first job fell back.
     no_host_after: Option<Duration>,
 }
@@ -55,17 +61,68 @@ struct HostNote {
     failures: usize,
     reasons: Vec<String>,
     traffic: (u64, u64),
+    /// The cluster named it: no answer was ever due from it alone.
+    named: bool,
 }
 
 impl Ledger {
-    pub(super) fn new(jobs: usize, volunteers: &[Volunteer], started: Instant) -> Self {
+    pub(super) fn new(jobs: usize, volunteers: &[Volunteer], cluster: bool, started: Instant) -> Self {
         let host = |volunteer: &Volunteer| HostNote { name: volunteer.name.clone(), ..HostNote::default() };
         Self {
             started,
             jobs: std::iter::repeat_with(Note::default).take(jobs).collect(),
             hosts: volunteers.iter().map(host).collect(),
+            cluster: cluster.then(ClusterReport::default),
             no_host_after: None,
         }
+    }
+
+    /// The way to the cluster is found.
+    pub(super) fn cluster_joined(&mut self, way: &str) {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.way = Some(way.to_owned());
+        }
+    }
+
+    /// The cluster cannot be used, or not now.
+    pub(super) fn cluster_failed(&mut self, reason: &str) {
+        if let Some(cluster) = &mut self.cluster
+            && !cluster.reasons.iter().any(|known| known == reason)
+        {
+            cluster.reasons.push(reason.to_owned());
+        }
+    }
+
+    /// The environment went to a host, or did not get there.
+    pub(super) fn shipped(&mut self, shipment: &Shipment) {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.shipments.push(ShipmentReport {
+                host: shipment.host.to_string(),
+                bytes: shipment.bytes,
+                seconds: shipment.took,
+                reason: shipment.result.as_ref().err().cloned(),
+            });
+        }
+    }
+
+    /// The environment that hosts of the cluster get.
+    pub(super) fn environment(&mut self, environment: EnvironmentReport) {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.environment = Some(environment);
+        }
+    }
+
+    /// A host that was not in the host list.
+    pub(super) fn add_host(&mut self, name: String) {
+        self.hosts.push(HostNote { name, named: true, ..HostNote::default() });
+    }
+
+    pub(super) fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    pub(super) fn host_name(&self, host: HostId) -> &str {
+        self.hosts.get(host.0).map_or("", |host| &host.name)
     }
 
     /// A host failed: at a probe, or at a job.
@@ -105,7 +162,7 @@ impl Ledger {
     ) {
         self.host_failed(host, failure);
         let outcome = match failure.fault {
-            Fault::Refused | Fault::Unreachable | Fault::Incompatible => Outcome::Refused,
+            Fault::Refused | Fault::Unreachable | Fault::Incompatible | Fault::EnvironmentGone => Outcome::Refused,
             _ => Outcome::Failed,
         };
         self.attempt(job, host, outcome, Some(failure.reason.clone()), traffic);
@@ -196,7 +253,7 @@ impl Ledger {
     /// Where each job's object comes from, and of one that was made here why, in the order of the jobs.
     pub(super) fn places(&self, plan: &Plan) -> Vec<String> {
         let why_here = |note: &Note, planned: &Planned| match &planned.stays {
-            _ if self.hosts.is_empty() => "there is no host".to_owned(),
+            _ if self.hosts.is_empty() && self.cluster.is_none() => "there is no host".to_owned(),
             Some(reason) => reason.clone(),
             None if note.fallback => self.why_fallback(note),
             None => "a local slot was free".to_owned(),
@@ -267,15 +324,26 @@ impl Ledger {
     fn of_all_hosts(&self) -> String {
         /// Hosts whose reasons are told in one line; the report has all.
         const TOLD: usize = 3;
-        let reasons = self.hosts.iter().map(|host| match host.reasons.is_empty() {
+        let to_tell: Vec<&HostNote> =
+            self.hosts.iter().filter(|host| !host.named || !host.reasons.is_empty()).collect();
+        let reasons = to_tell.iter().map(|host| match host.reasons.is_empty() {
             true => format!("{}: no answer yet", host.name),
             false => format!("{}: {}", host.name, host.reasons.join("; ")),
         });
         let mut told: Vec<String> = reasons.take(TOLD).collect();
-        if self.hosts.len() > TOLD {
-            told.push(format!("and so on for {} more hosts", self.hosts.len() - TOLD));
+        if to_tell.len() > TOLD {
+            told.push(format!("and so on for {} more hosts", to_tell.len() - TOLD));
         }
+        told.extend(self.cluster.as_ref().map(of_cluster));
         told.join("; ")
+    }
+
+    /// Jobs that waited in vain are a reason, too, where there is no other.
+    fn with_silence(&self, mut cluster: ClusterReport) -> ClusterReport {
+        if cluster.reasons.is_empty() && self.jobs.iter().any(|note| note.fallback && note.attempts.is_empty()) {
+            cluster.reasons.push(silence(&cluster));
+        }
+        cluster
     }
 
     /// The whole, for the report.
@@ -324,7 +392,24 @@ impl Ledger {
                 client_cpu_seconds: cpu,
             },
             hosts: hosts.chain(left_out).collect(),
+            icecream: self.cluster.clone().map(|cluster| self.with_silence(cluster)),
             jobs: jobs.collect(),
         }
+    }
+}
+
+/// Why a cluster made nothing of a job that it never had.
+fn of_cluster(cluster: &ClusterReport) -> String {
+    match cluster.reasons.is_empty() {
+        false => format!("icecream: {}", cluster.reasons.join("; ")),
+        true => format!("icecream: {}", silence(cluster)),
+    }
+}
+
+/// What is to be said of a cluster that says nothing itself.
+fn silence(cluster: &ClusterReport) -> String {
+    match &cluster.way {
+        Some(way) => format!("{way} gave no host in time"),
+        None => "no answer yet".to_owned(),
     }
 }

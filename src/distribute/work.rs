@@ -4,16 +4,19 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::backend::distcc::Client;
+use crate::backend::icecream::{self, Grant, LocalDaemon, LocalGrant, LocalHold, LocalWork};
 use crate::backend::local::{self, Outcome};
 use crate::backend::slots::Slot;
-use crate::backend::{Failure, Traffic};
+use crate::backend::{Failure, Made, Traffic};
 use crate::fleet::{Identity, Volunteer};
 use crate::link::plan::Plan;
 use crate::link::verify::Flaw;
@@ -27,7 +30,8 @@ pub(super) enum Event {
     /// A host said which compiler it has, or failed to.
     Probed { host: HostId, result: Result<(), Failure> },
     /// A host made something of a job, or did not.
-    Made { attempt: Attempt, result: Result<Object, Failure>, traffic: Traffic },
+    /// `granted`: in a slot of a cluster.
+    Made { attempt: Attempt, granted: bool, result: Result<Object, Failure>, traffic: Traffic },
     /// A local slot is ours.
     Slot(Slot),
     /// A local compiler ended: its slot is free.
@@ -111,7 +115,28 @@ async fn ask_version(shared: &Shared, host: HostId, deadline: Duration) -> Resul
 pub(super) async fn remote(shared: Arc<Shared>, attempt: Attempt, deadline: Duration) -> Event {
     let mut traffic = Traffic::default();
     let result = make(&shared, attempt, deadline, &mut traffic).await;
-    Event::Made { attempt, result, traffic }
+    Event::Made { attempt, granted: false, result, traffic }
+}
+
+/// A job in a slot that a cluster granted.
+pub(super) async fn granted(shared: Arc<Shared>, attempt: Attempt, grant: Grant, deadline: Duration) -> Event {
+    let mut traffic = Traffic::default();
+    let result = make_granted(&shared.plan, attempt.job, grant, deadline, &mut traffic).await;
+    Event::Made { attempt, granted: true, result, traffic }
+}
+
+async fn make_granted(
+    plan: &Arc<Plan>,
+    JobId(job): JobId,
+    grant: Grant,
+    deadline: Duration,
+    traffic: &mut Traffic,
+) -> Result<Object, Failure> {
+    let plan_for_payload = Arc::clone(plan);
+    let payload = spawn_blocking(move || icecream::payload(&plan_for_payload, job));
+    let payload = payload.await.map_err(|_| failed("the job could not be bundled"))??;
+    let made = grant.run(payload, deadline, traffic).await?;
+    judge_remote(plan, job, Made { stderr: plan.translate(&made.stderr), ..made }).await
 }
 
 async fn make(
@@ -123,7 +148,12 @@ async fn make(
     let JobId(job) = attempt.job;
     let volunteer = shared.volunteer(attempt.host)?;
     let made = shared.client.run(volunteer, shared.identity().await?, &shared.plan, job, deadline, traffic).await?;
-    let plan = Arc::clone(&shared.plan);
+    judge_remote(&shared.plan, job, made).await
+}
+
+/// Verifies what a host made.
+async fn judge_remote(plan: &Arc<Plan>, job: usize, made: Made) -> Result<Object, Failure> {
+    let plan = Arc::clone(plan);
     let checked = spawn_blocking(move || match plan.verify(job, &made.object, &made.stderr, false) {
         Ok(()) => Ok(Object { bytes: made.object, words: made.stderr }),
         Err(flaw) => Err(Failure::new(blame(&flaw), format!("a wrong object: {flaw}"))),
@@ -143,16 +173,82 @@ fn failed(reason: &str) -> Failure {
     Failure::new(Fault::Local, reason)
 }
 
+/// How the machine's `iceccd`, which may have jobs of other people here, shares the processors with a compile of ours.
+#[derive(Debug)]
+pub(super) enum Share {
+    /// There is none, or it is not our cluster's.
+    Unshared,
+    /// It is asked for a slot first.
+    Asked(Iceccd),
+    /// It gave one.
+    Granted(LocalGrant),
+}
+
+/// How long a slot is waited for where the last wait was in vain: whoever has one to give gives it at once.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// The machine's `iceccd`, and whether it is full.
+#[derive(Clone, Debug)]
+pub(super) struct Iceccd {
+    daemon: LocalDaemon,
+    full: Arc<AtomicBool>,
+}
+
+impl Iceccd {
+    pub(super) fn new(daemon: LocalDaemon) -> Self {
+        Self { daemon, full: Arc::default() }
+    }
+
+    /// Waits for a slot, but not without end: one long wait in vain is enough for a link.
+    async fn hold(&self, title: &str) -> Option<LocalHold> {
+        let patience = if self.full.load(Ordering::Relaxed) { GLANCE } else { Duration::MAX };
+        let held = timeout(patience, self.daemon.hold(title)).await.ok().and_then(Result::ok);
+        self.full.store(held.is_none(), Ordering::Relaxed);
+        held
+    }
+}
+
 /// Compiles in a slot, which is free when the compiler has ended.
-pub(super) async fn compile(plan: Arc<Plan>, errand: Errand, slot: Slot) -> Event {
+pub(super) async fn compile(plan: Arc<Plan>, errand: Errand, slot: Slot, share: Share) -> Event {
     let queued = Instant::now();
+    let title = plan.description.jobs.get(errand.job.0).map_or("", |job| job.output());
+    let held = match share {
+        Share::Unshared => None,
+        // Without a slot the compile goes on all the same.
+        Share::Asked(iceccd) => iceccd.hold(title).await.map(Held::Asked),
+        Share::Granted(mut grant) => {
+            grant.begin(title).await;
+            Some(Held::Granted(grant))
+        }
+    };
     let cannot_run = |error| format!("cannot run the compiler {}: {}", program(&plan), plain(&error));
     let ended = match command::local(&plan, errand.job.0) {
         Ok(compile) => local::run(compile).await.map_err(cannot_run),
         Err(reason) => Err(reason),
     };
     drop(slot);
+    if let Some(Held::Granted(grant)) = held {
+        grant.done(local_work(&ended)).await;
+    }
     Event::Ended { errand, queued, ended: ended.map_err(|reason| LocalFailure { reason, words: Vec::new() }) }
+}
+
+/// A slot of the machine's `iceccd`; free again when dropped.
+enum Held {
+    Asked(#[expect(dead_code, reason = "held for its end")] LocalHold),
+    Granted(LocalGrant),
+}
+
+/// What a local compile took, for the cluster's statistics.
+fn local_work(ended: &Result<Outcome, String>) -> LocalWork {
+    match ended {
+        Ok(outcome) => LocalWork {
+            status: outcome.status.code().unwrap_or(1),
+            took: outcome.took,
+            object: outcome.stdout.len() as u64,
+        },
+        Err(_) => LocalWork { status: 1, ..LocalWork::default() },
+    }
 }
 
 /// Verifies what a local compiler made.

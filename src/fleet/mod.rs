@@ -1,6 +1,7 @@
 //! The hosts of a link: which there are, where the list came from, and why one is left out.
 
 mod hosts;
+pub mod icecream;
 mod identity;
 
 pub use hosts::{LeftOut, fleet, unknown_hosts};

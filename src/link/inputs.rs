@@ -1,6 +1,7 @@
 //! The link's input files: each mapped once, each distinct content compressed once, lent to every request.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,21 +9,30 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use thinbridge_protocol::distcc::Compressed;
+use thinbridge_protocol::icecream::{Algorithm, pack_file};
 
 use super::map;
+
+/// BLAKE3 of a content.
+pub type Digest = [u8; 32];
 
 /// One input file.
 #[derive(Debug)]
 pub struct Input {
     /// Its bytes.
     pub bytes: Bytes,
-    packed: OnceLock<Compressed>,
+    digest: OnceLock<Digest>,
 }
 
 impl Input {
     /// A content that is in no file.
     pub fn new(bytes: Bytes) -> Self {
-        Self { bytes, packed: OnceLock::new() }
+        Self { bytes, digest: OnceLock::new() }
+    }
+
+    /// What stands for the content. Computed at the first call.
+    pub fn digest(&self) -> Digest {
+        *self.digest.get_or_init(|| *blake3::hash(&self.bytes).as_bytes())
     }
 }
 
@@ -32,8 +42,8 @@ pub struct Inputs {
     by_path: HashMap<String, Arc<Input>>,
     /// By device and inode: two spellings of one file are mapped once.
     by_file: HashMap<(u64, u64), Arc<Input>>,
-    /// Compressed contents by digest; each is empty until the first that needs it has compressed it.
-    packed: Mutex<HashMap<[u8; 32], Arc<OnceLock<Compressed>>>>,
+    packed: OnceMap<Digest, Compressed>,
+    frames: OnceMap<(Digest, Algorithm), Arc<[Bytes]>>,
 }
 
 impl Inputs {
@@ -59,17 +69,36 @@ impl Inputs {
         Ok(input)
     }
 
-    /// The content as it travels. Compresses at the first call for each distinct content; a caller that comes
-    /// meanwhile waits for it.
+    /// The content as it travels to distcc hosts. Compresses at the first call for each distinct content; a caller that
+    /// comes meanwhile waits for it.
     pub fn pack(&self, input: &Input) -> Compressed {
-        let pack = || self.pack_once(*blake3::hash(&input.bytes).as_bytes(), || Compressed::new(&input.bytes));
-        input.packed.get_or_init(pack).clone()
+        self.packed.get(input.digest(), || Compressed::new(&input.bytes))
     }
 
-    fn pack_once(&self, digest: [u8; 32], compress: impl FnOnce() -> Compressed) -> Compressed {
-        // Other contents can be compressed meanwhile: the lock is only held to find this one's place.
-        let place = Arc::clone(self.packed.lock().unwrap_or_else(PoisonError::into_inner).entry(digest).or_default());
-        place.get_or_init(compress).clone()
+    /// The content as it travels to icecream hosts, in frames; otherwise like [`Inputs::pack`].
+    pub fn frames(&self, input: &Input, algorithm: Algorithm) -> Arc<[Bytes]> {
+        self.frames.get((input.digest(), algorithm), || pack_file(&input.bytes, algorithm).into())
+    }
+}
+
+/// Values by key, each made once, by the first that needs it.
+#[derive(Debug)]
+struct OnceMap<K, V> {
+    /// A value's place is empty until it has been made.
+    places: Mutex<HashMap<K, Arc<OnceLock<V>>>>,
+}
+
+impl<K, V> Default for OnceMap<K, V> {
+    fn default() -> Self {
+        Self { places: Mutex::default() }
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> OnceMap<K, V> {
+    fn get(&self, key: K, make: impl FnOnce() -> V) -> V {
+        // Other values can be made meanwhile: the lock is only held to find this one's place.
+        let place = Arc::clone(self.places.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        place.get_or_init(make).clone()
     }
 }
 
@@ -102,19 +131,22 @@ mod tests {
     fn equal_contents_are_packed_once_even_at_the_same_time() {
         use std::sync::atomic::{AtomicUsize, Ordering};
         const THREADS: usize = 8;
-        let (inputs, packed) = (Inputs::default(), AtomicUsize::new(0));
+        let (map, made) = (OnceMap::default(), AtomicUsize::new(0));
         let start = std::sync::Barrier::new(THREADS);
         let pack = || {
             start.wait();
-            inputs.pack_once([0; 32], || {
-                packed.fetch_add(1, Ordering::Relaxed);
+            map.get((), || {
+                made.fetch_add(1, Ordering::Relaxed);
                 // Gives the others the time to come, as a large content does.
                 (0..1000).for_each(|_| std::thread::yield_now());
-                Compressed::new(b"content")
-            })
+            });
         };
-        std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(pack))));
-        assert_eq!(packed.into_inner(), 1);
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(pack);
+            }
+        });
+        assert_eq!(made.into_inner(), 1);
     }
 
     #[test]

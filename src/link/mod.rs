@@ -8,4 +8,5 @@ pub mod linker;
 mod map;
 pub mod plan;
 pub mod publish;
+pub mod remote;
 pub mod verify;

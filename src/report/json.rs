@@ -20,8 +20,11 @@ const MAX_OUTPUT_BYTES: usize = 200;
 pub struct Report {
     /// Sums over all jobs.
     pub totals: Totals,
-    /// Every host of the host list, in its order.
+    /// Every host: those of the host list in its order, then those that a cluster granted.
     pub hosts: Vec<HostReport>,
+    /// The icecream cluster; `None` (not in JSON) when none is to be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icecream: Option<ClusterReport>,
     /// Every job, in the linker's order.
     pub jobs: Vec<JobReport>,
 }
@@ -60,6 +63,44 @@ pub struct HostReport {
     pub failures: usize,
     /// Why attempts failed or why it was left out, each reason once.
     pub reasons: Vec<String>,
+}
+
+/// What became of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct ClusterReport {
+    /// Through whom jobs went, in words; `None` (null in JSON) when no way was found.
+    pub way: Option<String>,
+    /// Why it could not be used, or not all the time, each reason once.
+    pub reasons: Vec<String>,
+    /// What its hosts compile with; `None` (null in JSON) when it did not get as far.
+    pub environment: Option<EnvironmentReport>,
+    /// The environment's ways to hosts, in their order.
+    pub shipments: Vec<ShipmentReport>,
+}
+
+/// The environment of a cluster's hosts.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct EnvironmentReport {
+    /// Its name on the hosts.
+    pub name: String,
+    /// Bytes that are sent to a host that lacks it, before the protocol packs them again.
+    pub packed_bytes: u64,
+    /// Bytes that it takes of a host's cache.
+    pub unpacked_bytes: u64,
+}
+
+/// One environment on its way to one host.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ShipmentReport {
+    /// The host.
+    pub host: String,
+    /// Bytes sent for it; not part of any job's.
+    pub bytes: u64,
+    /// From the grant to the host's word that it works; seconds in JSON.
+    #[serde(serialize_with = "seconds")]
+    pub seconds: Duration,
+    /// Why it did not arrive; `None` (null in JSON) when it did.
+    pub reason: Option<String>,
 }
 
 /// What became of one job.

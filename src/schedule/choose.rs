@@ -8,25 +8,37 @@ use super::{Canary, Errand, HostId, JobId, Order, Reference, Schedule, Why};
 
 impl Schedule {
     pub(super) fn start_of_proof(&mut self, canary: Canary, now: Instant) -> Option<Order> {
-        let work_left =
-            !self.pending.is_empty() || !self.retries.is_empty() || self.jobs.get(canary.job.0).is_some_and(Job::open);
-        for (index, state) in self.hosts.iter_mut().enumerate() {
+        if !self.work_left(canary) {
+            return None;
+        }
+        let listed = self.hosts.iter_mut().enumerate().filter(|(_, host)| !host.is_granted());
+        for (index, state) in listed {
             let host = HostId(index);
-            if work_left && state.may_probe(now) {
+            if state.may_probe(now) {
                 state.probe_started();
                 return Some(Order::Probe { host, deadline: self.policy.patience });
             }
-            if work_left && state.may_prove(now) {
-                state.prove_started();
-                if canary.reference == Reference::Unasked {
-                    self.canary = Some(Canary { reference: Reference::Underway, ..canary });
-                    self.errands.push_front(Errand { job: canary.job, why: Why::Reference });
-                }
-                let cost = self.jobs.get(canary.job.0).map_or(0, |job| job.spec.cost);
-                return Some(Order::Prove { host, job: canary.job, deadline: self.cost.deadline(cost) });
+            if state.may_prove(now) {
+                return self.prove(host, canary);
             }
         }
         None
+    }
+
+    /// Whether a host that proves itself would find anything to do.
+    pub(super) fn work_left(&self, canary: Canary) -> bool {
+        !self.pending.is_empty() || !self.retries.is_empty() || self.jobs.get(canary.job.0).is_some_and(Job::open)
+    }
+
+    /// The canary for a host, and for a local slot if it has not been compiled here yet.
+    pub(super) fn prove(&mut self, host: HostId, canary: Canary) -> Option<Order> {
+        self.hosts.get_mut(host.0)?.prove_started();
+        if canary.reference == Reference::Unasked {
+            self.canary = Some(Canary { reference: Reference::Underway, ..canary });
+            self.errands.push_front(Errand { job: canary.job, why: Why::Reference });
+        }
+        let cost = self.jobs.get(canary.job.0).map_or(0, |job| job.spec.cost);
+        Some(Order::Prove { host, job: canary.job, deadline: self.cost.deadline(cost) })
     }
 
     pub(super) fn start_of_job(&mut self, now: Instant) -> Option<Order> {
@@ -64,7 +76,11 @@ impl Schedule {
     pub(super) fn stranded(&self, now: Instant) -> impl Iterator<Item = job::Rank> {
         let patience = self.policy.patience;
         let waiting = self.retries.iter().copied();
-        waiting.filter(move |rank| !self.untried(rank.job).any(|(_, host)| host.promising(now, patience)))
+        let cluster = self.cluster_promising(now);
+        let may_ask = move |job: JobId| cluster && self.jobs.get(job.0).is_some_and(Job::may_ask);
+        waiting.filter(move |rank| {
+            !may_ask(rank.job) && !self.untried(rank.job).any(|(_, host)| host.promising(now, patience))
+        })
     }
 
     pub(super) fn next_errand(&mut self, now: Instant) -> Option<Errand> {
@@ -83,9 +99,7 @@ impl Schedule {
         if self.local_may_take_pending(now)
             && let Some(job) = self.pending.pop_first().map(|rank| rank.job).or_else(|| self.canary_for_local_slot())
         {
-            let served = self.hosts.iter().any(|host| host.may_serve(now, self.policy.patience));
-            // A slot that would have taken the job anyway makes no fallback of it; without such slots all are.
-            let fallback = !self.hosts.is_empty() && (self.policy.local_slots == 0 || !served);
+            let fallback = self.falls_back(now);
             let state = self.jobs.get_mut(job.0)?;
             state.state = State::Local;
             state.fallback = fallback;
@@ -93,6 +107,15 @@ impl Schedule {
         }
         let rank = self.retries.first().copied().filter(|_| self.local_may_retry())?;
         self.take_retry(rank)
+    }
+
+    /// Whether a job that a local slot takes now was meant for a host. A slot that would have taken it anyway makes no
+    /// fallback of it; without such slots all are.
+    fn falls_back(&self, now: Instant) -> bool {
+        let served =
+            || self.cluster_may_serve(now) || self.hosts.iter().any(|host| host.may_serve(now, self.policy.patience));
+        let hosts = self.cluster.is_some() || !self.hosts.is_empty();
+        hosts && (self.policy.local_slots == 0 || !served() && !self.better_here())
     }
 
     /// A job that a host has failed, for a local slot.

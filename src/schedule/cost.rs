@@ -17,6 +17,9 @@ const MARGIN: f64 = 6.0;
 /// eight times that is allowed.
 const FIRST_SECONDS_PER_BYTE: f64 = 10.0 / 1e6;
 
+/// What is expected before the first measurement, from the same program.
+const EXPECTED_SECONDS_PER_BYTE: f64 = 1.3 / 1e6;
+
 /// Bytes of cost that starting a compiler is worth (about 50 ms).
 const START_COST: f64 = 40_000.0;
 
@@ -48,6 +51,17 @@ impl CostModel {
         let rate = took.as_secs_f64() / (cost as f64 + START_COST);
         // Fading by a twentieth a job: one stalled compile does not stretch every later deadline.
         self.slowest = Some(self.slowest.map_or(rate, |slowest| rate.max(slowest * 0.95)));
+    }
+
+    /// How much processor time jobs of this cost in all are likely to take, before anything was measured.
+    pub fn first_guess(cost: u64, jobs: usize) -> Duration {
+        seconds((cost as f64 + jobs as f64 * START_COST) * EXPECTED_SECONDS_PER_BYTE)
+    }
+
+    /// How much processor time that much work is likely to take, for the slowest of the machines seen.
+    pub(super) fn expected(&self, cost: u64, jobs: usize) -> Duration {
+        let rate = self.slowest.unwrap_or(EXPECTED_SECONDS_PER_BYTE);
+        seconds((cost as f64 + jobs as f64 * START_COST) * rate)
     }
 
     /// How long a host's answer to a job of this cost may take, from the moment the request has left.

@@ -1,8 +1,9 @@
 //! A job as the schedule sees it.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
-use super::{HostId, JobId};
+use super::{HostId, JobId, MAX_ASKS};
 
 /// Hosts a job is tried on before it runs locally: a second host covers the failure of one, a third would mean that
 /// the job itself is the trouble.
@@ -31,18 +32,27 @@ pub(super) struct Job {
     pub(super) state: State,
     /// Hosts that failed it.
     pub(super) tried: Vec<HostId>,
+    /// How often it was given to a host in vain.
+    pub(super) attempts: usize,
+    /// The cluster offered only hosts that had failed it.
+    pub(super) asked_in_vain: bool,
     /// It was meant for a host and runs here.
     pub(super) fallback: bool,
 }
 
 impl Job {
     pub(super) fn new(spec: JobSpec) -> Self {
-        Self { spec, state: State::Pending, tried: Vec::new(), fallback: false }
+        Self { spec, state: State::Pending, tried: Vec::new(), attempts: 0, asked_in_vain: false, fallback: false }
     }
 
     /// Without an object yet.
     pub(super) fn open(&self) -> bool {
         self.state != State::Done
+    }
+
+    /// Whether a cluster may be asked for a slot for it.
+    pub(super) fn may_ask(&self) -> bool {
+        self.attempts < MAX_ASKS && !self.asked_in_vain
     }
 }
 
@@ -61,8 +71,6 @@ impl Rank {
 
 /// The job that hosts prove themselves with: at the lower quartile of cost. Small, so that proving is quick; not the
 /// smallest, which may hold no code at all.
-pub(super) fn choose_canary(jobs: &[JobSpec]) -> Option<JobId> {
-    let mut by_cost: Vec<_> = jobs.iter().enumerate().filter(|(_, job)| job.remote).collect();
-    by_cost.sort_by_key(|(_, job)| job.cost);
-    by_cost.get(by_cost.len() / 4).map(|(index, _)| JobId(*index))
+pub(super) fn choose_canary(waiting: &BTreeSet<Rank>) -> Option<Rank> {
+    waiting.iter().rev().nth(waiting.len() / 4).copied()
 }

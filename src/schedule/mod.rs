@@ -10,13 +10,17 @@
 //!   same for all hosts of a link) comes back with the bytes of a local compile.
 //! * Slow is not bad: a missed deadline sends the job to a local slot, halves the host's slots and rests it. Protocol
 //!   faults, wrong bytes or [`MAX_FAILURES`] failures in a row exclude it until it has proved itself again.
+//! * A cluster with a scheduler of its own grants slots one by one ([`Schedule::requests_wanted`],
+//!   [`Schedule::granted`]); what a grant is used for is decided when it comes.
 //! * Nothing waits for hosts alone: when none can take work, every job left may run locally.
 #![forbid(unsafe_code)]
 
 mod choose;
+mod cluster;
 mod cost;
 mod host;
 mod job;
+mod share;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +28,8 @@ mod tests;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use cluster::Cluster;
+pub use cluster::{MAX_ASKS, NOBODY_REST};
 pub use cost::{CostModel, FIRST_DEADLINE};
 use host::Host;
 pub use host::{HostSpec, MAX_FAILURES, REST, REST_MAX};
@@ -55,6 +61,10 @@ pub enum Fault {
     WrongBytes,
     /// The request could not be made, for a reason of our own. No host is to blame.
     Local,
+    /// Ran out of memory or disk space. The next host may have more.
+    Exhausted,
+    /// No longer has the compiler that it was sent. Nobody's fault: it is sent again.
+    EnvironmentGone,
     /// The compiler there failed. Whether the job or the host is to blame shows when it is compiled locally.
     Compile,
 }
@@ -66,6 +76,17 @@ pub enum Verdict {
     Elsewhere,
     /// It runs locally.
     Locally,
+}
+
+/// Whether what a host made is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Belief {
+    /// It has proved itself.
+    Yes,
+    /// Its canary is under way.
+    Pending,
+    /// It has not, and nothing is under way.
+    No,
 }
 
 /// Something to start on a host, with the time it may take once the request has left.
@@ -140,6 +161,7 @@ pub struct Policy {
 pub struct Schedule {
     jobs: Vec<Job>,
     hosts: Vec<Host>,
+    cluster: Option<Cluster>,
     policy: Policy,
     cost: CostModel,
     /// Jobs that any host or a local slot may take, biggest first.
@@ -173,24 +195,37 @@ enum Reference {
 impl Schedule {
     /// A schedule for `jobs` on `hosts`, starting at `now`.
     pub fn new(jobs: Vec<JobSpec>, hosts: Vec<HostSpec>, policy: Policy, now: Instant) -> Self {
-        let canary = if hosts.is_empty() { None } else { job::choose_canary(&jobs) };
         let mut schedule = Self {
             unfinished: jobs.len(),
             jobs: jobs.into_iter().map(Job::new).collect(),
             hosts: hosts.into_iter().map(|spec| Host::new(spec, now)).collect(),
+            cluster: None,
             policy,
             cost: CostModel::new(policy.patience),
             pending: BTreeSet::new(),
             retries: BTreeSet::new(),
             local_only: BTreeSet::new(),
             errands: VecDeque::new(),
-            canary: canary.map(|job| Canary { job, reference: Reference::Unasked }),
+            canary: None,
             local_running: 0,
         };
         for index in 0..schedule.jobs.len() {
             schedule.queue(JobId(index));
         }
+        if !schedule.hosts.is_empty() {
+            schedule.choose_canary();
+        }
         schedule
+    }
+
+    /// Sets one job apart for hosts to prove themselves with.
+    fn choose_canary(&mut self) {
+        if self.canary.is_none()
+            && let Some(rank) = job::choose_canary(&self.pending)
+        {
+            self.pending.remove(&rank);
+            self.canary = Some(Canary { job: rank.job, reference: Reference::Unasked });
+        }
     }
 
     /// Whether every job has its object.
@@ -214,7 +249,10 @@ impl Schedule {
 
     /// The next moment at which [`Schedule::next`] or [`Schedule::local`] may answer otherwise without a new fact.
     pub fn wake(&self, now: Instant) -> Option<Instant> {
-        self.hosts.iter().flat_map(|host| host.changes(self.policy.patience)).filter(|at| *at > now).min()
+        let patience = self.policy.patience;
+        let cluster = self.cluster.iter().flat_map(|cluster| cluster.changes(patience));
+        let hosts = self.hosts.iter().flat_map(|host| host.changes(patience));
+        hosts.chain(cluster).filter(|at| *at > now).min()
     }
 
     /// How many local slots should be held or asked for now, those in use included.
@@ -244,12 +282,12 @@ impl Schedule {
         {
             return None;
         }
-        let why = if !self.remote_possible(now) {
-            Why::Fallback
-        } else if self.unfinished == 1 && self.policy.local_slots > 0 {
-            Why::Ordinary
-        } else {
-            return None;
+        let ordinary = self.policy.local_slots > 0;
+        let why = match self.remote_possible(now) {
+            false if ordinary && self.better_here() => Why::Ordinary,
+            false => Why::Fallback,
+            true if ordinary && self.unfinished == 1 => Why::Ordinary,
+            true => return None,
         };
         self.finish(canary.job);
         Some((canary.job, why))
@@ -292,6 +330,9 @@ impl Schedule {
         if let Some(host) = self.hosts.get_mut(host.0) {
             host.failed(fault, now);
         }
+        if fault == Fault::EnvironmentGone {
+            self.environment_gone(now);
+        }
     }
 
     /// A host's object for the job was accepted, `took` after the request had left.
@@ -322,17 +363,32 @@ impl Schedule {
         if let Some(host) = self.hosts.get_mut(host.0) {
             host.release();
             if fault != Fault::Local {
-                host.failed(fault, now);
+                host.job_failed(fault, now);
             }
         }
+        let granted = self.hosts.get(host.0).is_some_and(Host::is_granted);
+        if granted && fault == Fault::Slow {
+            self.cluster_overloaded(now);
+        }
+        if fault == Fault::EnvironmentGone {
+            self.environment_gone(now);
+        }
         let Some(state) = self.jobs.get_mut(job.0) else { return Verdict::Locally };
-        state.tried.push(host);
-        let attempts = state.tried.len();
+        state.attempts += 1;
+        // The host of a grant is the cluster's choice: it may be right for the job the next time.
+        if !granted || matches!(fault, Fault::Incompatible | Fault::Misbehaved | Fault::WrongBytes) {
+            state.tried.push(host);
+        }
+        let attempts = state.attempts;
         let patience = self.policy.patience;
         let another = self.untried(job).any(|(_, host)| host.promising(now, patience));
-        let again = matches!(fault, Fault::Unreachable | Fault::Refused | Fault::Incompatible | Fault::Misbehaved);
+        let again = matches!(fault, Fault::Unreachable | Fault::Refused | Fault::Incompatible | Fault::Misbehaved)
+            || matches!(fault, Fault::Exhausted | Fault::EnvironmentGone);
+        let on_listed = another && attempts < MAX_ATTEMPTS;
+        let in_cluster = attempts < MAX_ASKS && self.cluster_promising(now);
+        let elsewhere = again && (on_listed || in_cluster);
         let Some(state) = self.jobs.get_mut(job.0) else { return Verdict::Locally };
-        if again && another && attempts < MAX_ATTEMPTS {
+        if elsewhere {
             state.state = State::Pending;
             self.queue(job);
             Verdict::Elsewhere
@@ -378,25 +434,36 @@ impl Schedule {
             if let Some(state) = self.jobs.get_mut(job.0).filter(|state| state.state == State::Done) {
                 state.state = State::Pending;
                 state.tried.push(host);
+                state.attempts += 1;
                 self.unfinished += 1;
                 self.queue(*job);
             }
         }
     }
 
+    /// Whether the host has proved itself and has not lost that again.
+    pub fn proven(&self, host: HostId) -> bool {
+        self.hosts.get(host.0).is_some_and(Host::proven)
+    }
+
+    /// Whether what the host made may be used.
+    pub fn belief(&self, host: HostId) -> Belief {
+        self.hosts.get(host.0).map_or(Belief::No, Host::belief)
+    }
+
     /// Whether some host can take work now or may soon: while this is false, jobs run locally and are fallbacks.
     pub fn remote_possible(&self, now: Instant) -> bool {
-        self.hosts.iter().any(|host| host.promising(now, self.policy.patience))
+        self.cluster_promising(now) || self.hosts.iter().any(|host| host.promising(now, self.policy.patience))
     }
 
     fn queue(&mut self, job: JobId) {
         let Some(state) = self.jobs.get(job.0) else { return };
         // The canary waits for hosts to prove themselves with; it is taken by name.
-        if self.canary.is_some_and(|canary| canary.job == job && state.tried.is_empty()) {
+        if self.canary.is_some_and(|canary| canary.job == job && state.attempts == 0) {
             return;
         }
         let queue = match state.spec.remote {
-            true if state.tried.is_empty() => &mut self.pending,
+            true if state.attempts == 0 => &mut self.pending,
             true => &mut self.retries,
             false => &mut self.local_only,
         };

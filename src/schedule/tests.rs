@@ -1,5 +1,9 @@
 use super::*;
 
+mod cluster;
+mod fairness;
+mod random;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A link in virtual time.

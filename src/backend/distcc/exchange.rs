@@ -1,17 +1,16 @@
 //! Sending a request and receiving its answer, with a deadline on every wait.
 
-use std::collections::VecDeque;
-use std::io::IoSlice;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use thinbridge_protocol::distcc::{
     Encoded, Ending, Error, Progress, Response, ResponseDecoder, ResponseLimits, Version,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
-use super::patience::Patience;
+use crate::backend::outbox::Outbox;
+use crate::backend::patience::Patience;
 use crate::backend::transport::{Dialer, Transport};
 use crate::backend::{Failure, Traffic};
 use crate::fleet::Address;
@@ -49,7 +48,7 @@ pub(super) async fn exchange(
         compiler,
         decoder: ResponseDecoder::new(request.version, limits),
         inbox: BytesMut::new(),
-        outbox: Chunks(request.bytes.into_chunks().into()),
+        outbox: request.bytes.into_chunks().into(),
         patience: Patience::new(started, deadline),
         deadline,
         started,
@@ -65,7 +64,7 @@ struct Talk<'a> {
     compiler: &'a str,
     decoder: ResponseDecoder,
     inbox: BytesMut,
-    outbox: Chunks,
+    outbox: Outbox,
     /// With the phase that is under way: sending until the request has left, then receiving.
     patience: Patience,
     deadline: Duration,
@@ -119,7 +118,7 @@ impl Talk<'_> {
                     // The answer, or its absence, says more than the broken pipe: read on.
                     Err(error) => {
                         self.broke(&error);
-                        self.outbox = Chunks::default();
+                        self.outbox = Outbox::default();
                     }
                 },
                 () = sleep_until(self.patience.until()) => return Err(self.too_slow()),
@@ -201,39 +200,4 @@ fn misbehaved(error: &Error) -> Failure {
         Error::Incompatible(_) => Fault::Incompatible,
     };
     Failure::new(fault, format!("it does not keep to the distcc protocol: {error}"))
-}
-
-/// What is left of a request.
-#[derive(Default)]
-struct Chunks(VecDeque<Bytes>);
-
-impl Buf for Chunks {
-    fn remaining(&self) -> usize {
-        self.0.iter().map(Bytes::len).sum()
-    }
-
-    fn has_remaining(&self) -> bool {
-        !self.0.is_empty()
-    }
-
-    fn chunk(&self) -> &[u8] {
-        self.0.front().map_or(&[], |chunk| chunk)
-    }
-
-    fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        let filled = slices.iter_mut().zip(&self.0).map(|(slice, chunk)| *slice = IoSlice::new(chunk));
-        filled.count()
-    }
-
-    fn advance(&mut self, mut count: usize) {
-        while let Some(first) = self.0.front_mut() {
-            let taken = count.min(first.len());
-            first.advance(taken);
-            count -= taken;
-            if !first.is_empty() {
-                return;
-            }
-            self.0.pop_front();
-        }
-    }
 }

@@ -19,6 +19,10 @@ fn empty_variables_count_as_not_set() {
         "THINBRIDGE_HOSTS",
         "THINBRIDGE_LOCAL_SLOTS",
         "THINBRIDGE_REMOTE_COMPILER",
+        "THINBRIDGE_ICECREAM",
+        "THINBRIDGE_ICECREAM_NETNAME",
+        "THINBRIDGE_ICECREAM_SHIP",
+        "THINBRIDGE_ICECREAM_PROTOCOL",
         "THINBRIDGE_FALLBACK",
         "THINBRIDGE_MAX_FALLBACK",
         "THINBRIDGE_VERIFY",
@@ -32,6 +36,7 @@ fn empty_variables_count_as_not_set() {
         "DISTCC_LOG",
         "DISTCC_SSH",
         "_DISTCC_SAFEGUARD",
+        "ICECC_PREFERRED_HOST",
     ];
     let empty = names.iter().fold(World::new(), |world, name| world.env(name, ""));
     assert_eq!(empty.settings(&[]), World::new().settings(&[]));

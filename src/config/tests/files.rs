@@ -12,7 +12,7 @@ fn faults_name_the_file_the_place_the_key_and_what_is_accepted() {
     let cases = [
         (
             "local_slots = 4",
-            "1:1: unknown key 'local_slots'; the keys are hosts, local-slots, remote-compiler, fallback, max-fallback, verify, report, verbose",
+            "1:1: unknown key 'local_slots'; the keys are hosts, local-slots, remote-compiler, icecream, icecream-netname, icecream-ship, icecream-protocol, fallback, max-fallback, verify, report, verbose",
         ),
         ("verbose = true\n\n  bögus = 1", "3:4: not TOML: "),
         ("verbose = true\n\n  'bögus' = 1", "3:3: unknown key 'bögus'; "),

@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::cli::OPTIONS;
-use crate::config::{Fallback, Settings, Share};
+use crate::config::{Fallback, Place, Settings, Share};
 
 /// One option, and a value for each source that differs from what the source below gives.
 struct Row {
@@ -56,6 +56,51 @@ const TABLE: &[Row] = &[
         distcc: None,
         environment: ("x=y h:1=e", "e"),
         flag: ("f", "f"),
+    },
+    Row {
+        option: "icecream",
+        view: |settings| match &settings.icecream.place {
+            Place::Off => "off".into(),
+            Place::Auto => "auto".into(),
+            Place::Scheduler { host, port } => format!("{host} at {port}"),
+            Place::Daemon(path) => format!("socket {}", path.display()),
+        },
+        default: "off",
+        system: ("'boss'", "boss at 8765"),
+        user: ("'10.0.0.1:9000'", "10.0.0.1 at 9000"),
+        distcc: None,
+        environment: ("unix:/run/my iceccd", "socket /run/my iceccd"),
+        flag: ("auto", "auto"),
+    },
+    Row {
+        option: "icecream-netname",
+        view: |settings| settings.icecream.netname.clone().unwrap_or("none".into()),
+        default: "none",
+        system: ("'SYSTEM'", "SYSTEM"),
+        user: ("' u '", "u"),
+        distcc: None,
+        environment: ("e f", "e f"),
+        flag: ("büro", "büro"),
+    },
+    Row {
+        option: "icecream-ship",
+        view: |settings| settings.icecream.ship.to_string(),
+        default: "true",
+        system: ("false", "false"),
+        user: ("'on'", "true"),
+        distcc: None,
+        environment: ("off", "false"),
+        flag: ("on", "true"),
+    },
+    Row {
+        option: "icecream-protocol",
+        view: |settings| settings.icecream.protocol.to_string(),
+        default: "43",
+        system: ("30", "30"),
+        user: ("'39'", "39"),
+        distcc: None,
+        environment: ("40", "40"),
+        flag: ("43", "43"),
     },
     Row {
         option: "fallback",

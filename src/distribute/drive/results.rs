@@ -7,7 +7,7 @@ use super::{Drive, End};
 use crate::backend::{Failure, Traffic};
 use crate::config::Fallback;
 use crate::link::verify::first_difference;
-use crate::schedule::{Errand, Fault, HostId, JobId, Verdict, Why};
+use crate::schedule::{Belief, Errand, Fault, HostId, JobId, Verdict, Why};
 
 impl Drive<'_> {
     pub(super) fn probed(&mut self, host: HostId, result: Result<(), Failure>) {
@@ -28,17 +28,21 @@ impl Drive<'_> {
         for (attempt, object, traffic) in std::mem::take(&mut self.proofs) {
             if let Some(at) = first_difference(&object.bytes, &ours) {
                 let failure = Failure::new(Fault::WrongBytes, unlike(at));
-                self.proof_failed(attempt, &failure, &traffic);
                 self.cast_out(attempt.host, &failure);
+                self.proof_failed(attempt, &failure, &traffic);
                 continue;
             }
             self.ledger.attempt_ok(attempt.job, attempt.host, &traffic);
             self.tell(attempt.host, "its compiler makes the same bytes as ours");
-            self.doubted.remove(&attempt.host);
-            if self.schedule.proved(attempt.host, traffic.waiting + traffic.receiving) {
+            let first = self.schedule.proved(attempt.host, traffic.waiting + traffic.receiving);
+            if self.schedule.proven(attempt.host) {
+                self.doubted.remove(&attempt.host);
+            }
+            if first {
                 self.ledger.remote(attempt.job, attempt.host, attempt.queued, &traffic, object.words);
                 self.publish(attempt.job, object.bytes);
             }
+            self.release(attempt.host);
         }
     }
 
@@ -49,6 +53,7 @@ impl Drive<'_> {
             self.doubt(attempt.host);
         }
         self.schedule.proof_failed(attempt.host, failure.fault, Instant::now());
+        self.release(attempt.host);
     }
 
     pub(super) fn made(&mut self, attempt: Attempt, object: Object, traffic: Traffic) {
@@ -61,6 +66,11 @@ impl Drive<'_> {
             let failure = Failure::new(Fault::Refused, "it had returned something damaged for another job");
             return self.attempt_failed(attempt, &failure, &traffic);
         }
+        if self.schedule.belief(host) == Belief::No {
+            let failure = Failure::new(Fault::Refused, "it could not prove itself meanwhile");
+            return self.attempt_failed(attempt, &failure, &traffic);
+        }
+        let Some((object, traffic)) = self.hold(attempt, object, traffic) else { return };
         self.accepted += 1;
         if self.rules.verify.selects(self.accepted + self.rules.phase) {
             self.schedule.remote_to_check(job, host);

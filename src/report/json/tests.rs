@@ -23,6 +23,7 @@ fn sample() -> Report {
             client_cpu_seconds: Duration::ZERO,
         },
         hosts: vec![HostReport { host: "a:3632".into(), jobs: 1, failures: 1, reasons: vec!["it \"broke\"".into()] }],
+        icecream: None,
         jobs: vec![
             JobReport {
                 module: "a b.o".into(),

@@ -17,29 +17,29 @@ const MOST_DEADLINES: u32 = 5;
 /// Each byte buys its time at [`MIN_RATE`], but never more than one deadline from the moment it moved. A peer that
 /// takes some megabytes into its buffers at once and then falls silent is therefore given up after one deadline.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(in crate::backend) struct Patience {
     since: Instant,
     deadline: Duration,
     until: Instant,
 }
 
 impl Patience {
-    pub(super) fn new(since: Instant, deadline: Duration) -> Self {
+    pub(in crate::backend) fn new(since: Instant, deadline: Duration) -> Self {
         Self { since, deadline, until: since + deadline }
     }
 
     /// When it ends.
-    pub(super) fn until(&self) -> Instant {
+    pub(in crate::backend) fn until(&self) -> Instant {
         self.until
     }
 
     /// How long it lasts as things stand.
-    pub(super) fn allowed(&self) -> Duration {
+    pub(in crate::backend) fn allowed(&self) -> Duration {
         self.until - self.since
     }
 
     /// Bytes have moved.
-    pub(super) fn moved(&mut self, bytes: usize, now: Instant) {
+    pub(in crate::backend) fn moved(&mut self, bytes: usize, now: Instant) {
         let bought = Duration::from_secs_f64(bytes as f64 / MIN_RATE);
         let most = (now + self.deadline).min(self.since + self.deadline * MOST_DEADLINES);
         self.until = self.until.max(most.min(self.until + bought));
