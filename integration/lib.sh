@@ -2,7 +2,7 @@
 # Shared by the scripts in this folder; sourced, never run.
 #
 # Whoever sources it gets `set -euo pipefail`, $ROOT (the checkout), words for the user (say, step, fail), `need` for
-# packages, `find_cargo`, crate sources, and a farm of stock distccd that ends with the script.
+# packages, `find_cargo`, crate sources, and a farm of stock distccd or a cluster of stock iceccd that ends with the script.
 
 # shellcheck disable=SC2034 # what is set here is used by those who source it
 
@@ -35,6 +35,9 @@ have_package() {
     distcc) command -v distccd && [ -e /usr/lib/distcc ] ;;
     libc6-dev) [ -e /usr/include/stdio.h ] ;;
     liblzo2-2) ldconfig_knows liblzo2.so.2 ;;
+    icecc) PATH=$PATH:/sbin:/usr/sbin && command -v iceccd && command -v icecc-scheduler && id icecc ;;
+    iproute2) PATH=$PATH:/sbin:/usr/sbin command -v ip ;;
+    util-linux) command -v nsenter && command -v unshare && command -v setpriv && command -v setarch ;;
     python3 | gcc | g++ | ccache | mount) command -v "$1" ;;
     procps) command -v kill && command -v ps ;;
     time) [ -x /usr/bin/time ] ;;
@@ -133,16 +136,14 @@ timed() {
 }
 
 # farm_start COUNT FOLDER [MASKED FOLDER...]: stock distccd on free loopback ports, which end with this script.
-# Sets FARM_HOSTS (distcc's grammar) and FARM_PIDS; logs are FOLDER/volunteer-N.log.
+# Sets FARM_HOSTS (distcc's grammar) and FARM_PIDS; logs are FOLDER/volunteer-N.log. With CLUSTER_CLIENT set they are on
+# the loopback of a cluster's client.
 farm_start() {
     local count=$1 folder=$2 masks=() mask number
     shift 2
     for mask in "$@"; do masks+=(--mask "$mask"); done
     mkdir -p "$folder"
     FARM_HOSTS='' FARM_PIDS=()
-    # A volunteer lives until its standard input ends: we hold the only writing end, so none can outlive us.
-    mkfifo "$folder/life"
-    exec {FARM_LIFE}<>"$folder/life"
     for ((number = 1; number <= count; number++)); do
         start_volunteer "$folder" "$number" "${masks[@]}"
     done
@@ -154,8 +155,8 @@ start_volunteer() {
     for ((try = 0; try < 20; try++)); do
         port=$((10000 + (RANDOM * 32768 + RANDOM) % 20000)) # below the range that outgoing connections use
         mkfifo "$folder/words"
-        "$ROOT/integration/volunteer" --port "$port" --jobs "${FARM_JOBS:-2}" "$@" \
-            <"$folder/life" >"$folder/words" 2>&1 {FARM_LIFE}>&- &
+        inside_client "$ROOT/integration/volunteer" --port "$port" --jobs "${FARM_JOBS:-2}" "$@" \
+            <"$WORK/life" >"$folder/words" 2>&1 {LIFE}>&- &
         pid=$!
         exec {out}<"$folder/words"
         rm "$folder/words"
@@ -166,7 +167,7 @@ start_volunteer() {
             *"preforking daemon started"*) # "listening on" comes before it listens
                 FARM_HOSTS="${FARM_HOSTS:+$FARM_HOSTS }127.0.0.1:$port/${FARM_JOBS:-2}"
                 FARM_PIDS+=("$pid")
-                cat <&"$out" >>"$log" {FARM_LIFE}>&- &
+                cat <&"$out" >>"$log" {LIFE}>&- &
                 exec {out}<&-
                 return
                 ;;
@@ -179,12 +180,10 @@ start_volunteer() {
 $(tail -n 5 "$log")"
 }
 
-farm_stop() {
-    [ -n "${FARM_LIFE:-}" ] || return 0
-    exec {FARM_LIFE}>&-
-    FARM_LIFE=''
-    local pid
-    for pid in "${FARM_PIDS[@]}"; do wait "$pid" 2>/dev/null || true; done
+# inside_client COMMAND…: becomes the command, on the client's machine of a cluster if there is one.
+inside_client() {
+    [ -z "${CLUSTER_CLIENT:-}" ] || exec nsenter --net="/proc/$CLUSTER_CLIENT/ns/net" --mount="/proc/$CLUSTER_CLIENT/ns/mnt" -- "$@"
+    exec "$@"
 }
 
 # farm_cpu_ms: CPU time of the compilers that the volunteers have run, in milliseconds.
@@ -202,26 +201,113 @@ farm_cpu_ms() {
     echo $((ticks * 1000 / $(getconf CLK_TCK)))
 }
 
-# work_folder NAME: sets WORK to a new folder that is removed, with the farm, when the script ends.
+# why_no_cluster: why no icecream cluster can be started on this machine; nothing if one can.
+why_no_cluster() {
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "that needs root"
+    elif ! unshare --mount --propagation private --net true 2>/dev/null; then
+        echo "no network namespace may be made here"
+    fi
+}
+
+# cluster_start COUNT FOLDER [MASKED FOLDER...]: an icecream cluster in networks of its own, which ends with this script:
+# a scheduler and COUNT stock iceccd, ready for jobs. `in_cluster COMMAND…` runs a command on the client's side of it.
+# Sets CLUSTER_SCHEDULER (its address) and CLUSTER_PIDS; logs are FOLDER/scheduler.log and FOLDER/host-N.log.
+cluster_start() {
+    local count=$1 folder=$2 masks=() mask number why
+    shift 2
+    for mask in "$@"; do masks+=(--mask "$mask"); done
+    why=$(why_no_cluster)
+    [ -z "$why" ] || fail "no icecream cluster can be started: $why"
+    mkdir -p "$folder"
+    CLUSTER_SCHEDULER=10.77.0.2 CLUSTER_PIDS=()
+    start_node "$folder" client ready client
+    CLUSTER_CLIENT=${CLUSTER_PIDS[0]}
+    start_node "$folder" scheduler "scheduler ready" scheduler --client "$CLUSTER_CLIENT" --address "$CLUSTER_SCHEDULER"
+    for ((number = 1; number <= count; number++)); do
+        start_node "$folder" "host-$number" "starting up" host --client "$CLUSTER_CLIENT" --name "host-$number" \
+            --address "10.77.0.$((10 + number))" --slots "${CLUSTER_SLOTS:-2}" "${masks[@]}"
+    done
+    wait_for_cluster "$count" || fail "the cluster did not get ready; last words of its daemons:
+$(tail -n 3 "$folder"/*.log)"
+}
+
+# start_node FOLDER NAME LINE ARGUMENT…: returns once the machine has logged the line.
+start_node() {
+    local folder=$1 log=$1/$2.log ready=$3 line out
+    mkfifo "$folder/words"
+    "$ROOT/integration/icecream-node" "${@:4}" <"$WORK/life" >"$folder/words" 2>&1 {LIFE}>&- &
+    CLUSTER_PIDS+=("$!")
+    exec {out}<"$folder/words"
+    rm "$folder/words"
+    while IFS= read -r -u "$out" line; do
+        printf '%s\n' "$line" >>"$log"
+        case $line in
+        *"$ready"*)
+            { cat <&"$out" >>"$log" {LIFE}>&- & } 2>/dev/null
+            exec {out}<&-
+            return
+            ;;
+        esac
+    done
+    fail "integration/icecream-node ${*:4} did not start; its last words:
+$(tail -n 5 "$log")"
+}
+
+# in_cluster COMMAND…: runs it on the client's machine of the cluster, in the current folder.
+in_cluster() {
+    nsenter --net="/proc/$CLUSTER_CLIENT/ns/net" --mount="/proc/$CLUSTER_CLIENT/ns/mnt" -- env -C "$PWD" "$@"
+}
+
+# wait_for_cluster COUNT: until so many hosts take jobs, that is, until the scheduler has had their load. It has no event
+# that says so, hence the repeated question. Asking also keeps it from leaving a host's connection unanswered.
+wait_for_cluster() {
+    # shellcheck disable=SC2016
+    in_cluster timeout 90 bash -c '
+        exec 3<>"/dev/tcp/$1/8766"
+        while sleep 0.2 && echo listcs >&3; do
+            ready=0
+            while IFS= read -r -t 15 line <&3; do
+                case $line in
+                *load=1000*) ;;
+                *" load="*) ready=$((ready + 1)) ;;
+                *"200 done"*) break ;;
+                esac
+            done
+            [ "$ready" -lt "$2" ] || exit 0
+        done
+        exit 1
+    ' wait_for_cluster "$CLUSTER_SCHEDULER" "$1"
+}
+
+# work_folder NAME: sets WORK to a new folder that is removed, with the farm and the cluster, when the script ends.
 work_folder() {
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/thinbridge-$1.XXXXXX")
+    FARM_PIDS=() CLUSTER_PIDS=()
+    # Volunteers and the machines of a cluster live until their standard input ends: we hold the only writing end, so none
+    # can outlive us.
+    mkfifo "$WORK/life"
+    exec {LIFE}<>"$WORK/life"
     trap 'clean_up' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
 }
 
 clean_up() {
-    farm_stop
+    local pid
+    exec {LIFE}>&-
+    for pid in "${FARM_PIDS[@]}" "${CLUSTER_PIDS[@]}"; do wait "$pid" 2>/dev/null || true; done
     rm -rf "$WORK"
 }
 
-# without_user_settings: the scripts must not depend on the farm, the configuration or the flags of whoever runs them.
+# without_user_settings: the scripts must not depend on the farm, the configuration, the flags or the cache of whoever
+# runs them.
 without_user_settings() {
     local name
-    for name in $(compgen -e | grep -E '^(DISTCC|_DISTCC|THINBRIDGE|CFLAGS$|CXXFLAGS$|LDFLAGS$|CCC_OVERRIDE_OPTIONS$)' || true); do
+    for name in $(compgen -e | grep -E '^(DISTCC|_DISTCC|ICECC|USE_SCHEDULER$|THINBRIDGE|CFLAGS$|CXXFLAGS$|LDFLAGS$|CCC_OVERRIDE_OPTIONS$)' || true); do
         unset "$name"
     done
-    export XDG_CONFIG_HOME=$WORK/config DISTCC_DIR=$WORK/distcc
+    export XDG_CONFIG_HOME=$WORK/config XDG_CACHE_HOME=$WORK/cache DISTCC_DIR=$WORK/distcc
     # An empty list of its own, so that the system's one is not read.
     mkdir "$DISTCC_DIR"
     echo '# nobody' >"$DISTCC_DIR/hosts"

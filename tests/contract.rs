@@ -3,6 +3,8 @@
 
 #[path = "contract/dropped.rs"]
 mod dropped;
+#[path = "contract/finding.rs"]
+mod finding;
 #[path = "contract/gate.rs"]
 mod gate;
 #[path = "contract/hosts.rs"]

@@ -151,10 +151,16 @@ fn a_fault_in_a_setting_is_named_with_its_place() {
     refused(&["stray"], "A", "b", &["stray"]);
     refused(&[], "THINBRIDGE_VERIFY", "-1", &["THINBRIDGE_VERIFY", "-1"]);
     refused(&[], "THINBRIDGE", "maybe", &["THINBRIDGE", "maybe", "on or off"]);
+    refused(&["--icecream=[::1]:8765"], "A", "b", &["--icecream", "[::1]:8765", "IPv4"]);
+    refused(&["--icecream-protocol=44"], "A", "b", &["--icecream-protocol", "44", "30 to 43"]);
+    refused(&["--icecream=unix:/x"], "THINBRIDGE_ICECREAM_SHIP", "off", &["unix:PATH", "--icecream-ship", "HOST"]);
+    refused(&[], "THINBRIDGE_ICECREAM", "on", &["THINBRIDGE_ICECREAM=on", "auto"]);
     refused(&[], "DISTCC_FALLBACK", "perhaps", &["DISTCC_FALLBACK", "perhaps"]);
     refused(&[], "DISTCC_IO_TIMEOUT", "0", &["DISTCC_IO_TIMEOUT", "at least 1"]);
     file("verbose = true\nlocal-slots = \"x\"\n");
     refused(&[], "A", "b", &["config.toml:2:15: ", "local-slots"]);
+    file("icecream = true\n");
+    refused(&[], "A", "b", &["config.toml:1:12: ", "icecream", "auto"]);
     file("hosts = \"a\n");
     refused(&[], "A", "b", &["config.toml:1:", "not TOML"]);
     file("host = \"a\"");

@@ -4,7 +4,7 @@
 //! a test can afford hundreds of bad hosts.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
@@ -23,14 +23,40 @@ const OTHER: &str = "int subject(int); int calls_so_far(void); int weight = 7;\n
      int main(void) { return subject(2) + calls_so_far(); }\n";
 
 /// Prints the version or the right object. A job whose output is there before its compile was given a wrong one: its
-/// number, which is the name of its shard, is noted.
-const STAND_IN: &str = "#!/bin/sh\n\
-     for word; do\n\
-       case $word in --version) exec cat VERSION;; -fthinlto-index=*) shard=${word#*=};; esac\n\
-     done\n\
-     folder=${shard%/*} job=${shard##*/}\n\
-     [ ! -e \"$folder/out/$job.o\" ] || echo \"$job\" >>\"$folder/early\"\n\
-     exec cat OBJECT\n";
+/// number, which is the name of its shard, is noted. A program and no script, so that it can travel.
+const STAND_IN: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static int print(const char *path) {
+  char piece[65536];
+  FILE *file = fopen(path, "rb");
+  for (size_t length; file && (length = fread(piece, 1, sizeof piece, file)); )
+    fwrite(piece, 1, length, stdout);
+  return !file || fflush(stdout);
+}
+int main(int argc, char **argv) {
+  const char *option = "-fthinlto-index=", *shard = "", *job;
+  char path[4096];
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--version"))
+      return print(VERSION);
+    if (!strncmp(argv[i], option, strlen(option)))
+      shard = argv[i] + strlen(option);
+  }
+  job = strrchr(shard, '/');
+  if (!job)
+    return 1;
+  snprintf(path, sizeof path, "%.*s/out/%s.o", (int)(job - shard), shard, job + 1);
+  if (!access(path, F_OK)) {
+    snprintf(path, sizeof path, "%.*s/early", (int)(job - shard), shard);
+    FILE *early = fopen(path, "a");
+    if (!early || fprintf(early, "%s\n", job + 1) < 0 || fclose(early))
+      return 1;
+  }
+  return print(OBJECT);
+}
+"#;
 
 /// More than Linux buffers for a connection, at both ends together, unless it is told to.
 const LARGE: usize = 16 << 20;
@@ -79,8 +105,12 @@ impl Bench {
 
         let version = program.folder.write("right/version", VERSION);
         let right = program.folder.write("right/object", &object);
-        let script = STAND_IN.replace("VERSION", path(&version)).replace("OBJECT", path(&right));
-        let compiler = program.folder.write_executable("right/clang-22", &script);
+        program.folder.write("right/clang.c", STAND_IN);
+        let defined =
+            [("VERSION", &version), ("OBJECT", &right)].map(|(name, file)| format!("-D{name}=\"{}\"", path(file)));
+        let compiler = program.folder.join("right/clang-22");
+        let arguments = ["-O1", "-static", "right/clang.c", "-o", path(&compiler)];
+        clang(program.folder.path(), &[&arguments[..], &defined.each_ref().map(String::as_str)].concat());
         description["common"]["args"][0] = json!(compiler);
         Self {
             program,
@@ -142,12 +172,16 @@ impl Bench {
         })
     }
 
-    /// Runs `jobs` copies of the job, with no local slot but for what falls back.
+    /// Runs `jobs` copies of the job, with no local slot but for what falls back. `hosts`: a host list, which may be
+    /// empty.
     pub(crate) fn run(&self, jobs: usize, hosts: &str, options: &[&str]) -> Ran {
         let folder = format!("run{}", self.runs.fetch_add(1, Ordering::Relaxed));
         let folder = self.folder().join(folder);
         std::fs::create_dir_all(folder.join("out")).expect("a folder for the objects");
         std::fs::create_dir(folder.join("locks")).expect("a folder for the slots");
+        // The machine's own list is not read where the user has one.
+        std::fs::create_dir_all(folder.join("home/.distcc")).expect("a home");
+        std::fs::write(folder.join("home/.distcc/hosts"), "# nobody\n").expect("a host list");
         let outputs: Vec<PathBuf> = (0..jobs).map(|job| folder.join(format!("out/{job}.o"))).collect();
         let file = folder.join("jobs.json");
         std::fs::write(&file, self.describe(&folder, &outputs).to_string()).expect("the job description");
@@ -158,7 +192,8 @@ impl Bench {
             .env("HOME", folder.join("home"))
             .env("XDG_RUNTIME_DIR", folder.join("locks"))
             .envs(self.variables.iter().copied())
-            .args(["--local-slots=0", "--report=report.json", "--hosts", hosts])
+            .args(["--local-slots=0", "--report=report.json"])
+            .args((!hosts.is_empty()).then(|| format!("--hosts={hosts}")))
             .args(options)
             .arg(&file)
             .output()
@@ -167,7 +202,7 @@ impl Bench {
         let report = std::fs::read(folder.join("report.json")).ok();
         let report = report.map(|report| serde_json::from_slice(&report).expect("the report is JSON"));
         Ran {
-            success: output.status.success(),
+            status: output.status,
             objects: outputs.iter().map(|output| std::fs::read(output).ok()).collect(),
             report: report.unwrap_or_else(|| panic!("no report was written:\n{stderr}")),
             stderr,
@@ -214,7 +249,7 @@ impl Phase {
 
 /// How a run went.
 pub(crate) struct Ran {
-    pub(crate) success: bool,
+    pub(crate) status: ExitStatus,
     pub(crate) stderr: String,
     pub(crate) report: Value,
     /// What stands under each job's output name.
@@ -234,7 +269,7 @@ impl Ran {
     /// Panics unless every object is the right one at the end, and nothing else is left.
     #[track_caller]
     pub(crate) fn expect_right_at_last(&self, bench: &Bench) -> &Self {
-        assert!(self.success, "the run failed:\n{}\n{:#}", self.stderr, self.report);
+        assert!(self.status.success(), "the run failed:\n{}\n{:#}", self.stderr, self.report);
         for (job, object) in self.objects.iter().enumerate() {
             assert!(
                 object.as_ref() == Some(&bench.object),
@@ -244,7 +279,7 @@ impl Ran {
         }
         let left = std::fs::read_dir(self.folder.join("out")).expect("the folder of the objects").count();
         assert_eq!(left, self.objects.len(), "something lies beside the objects");
-        expect_no_process_in(bench.folder().path());
+        expect_no_process_in(&self.folder);
         self
     }
 
@@ -283,7 +318,7 @@ impl Ran {
 /// Panics if a process runs in this folder or names it: compilers that were left behind.
 #[track_caller]
 pub(crate) fn expect_no_process_in(folder: &Path) {
-    let name = folder.to_str().expect("UTF-8").as_bytes();
+    let name = format!("{}/", path(folder)).into_bytes();
     for process in std::fs::read_dir("/proc").expect("/proc").flatten() {
         let process = process.path();
         let command = std::fs::read(process.join("cmdline")).unwrap_or_default();
@@ -342,4 +377,22 @@ fn answer(request: &Request, object: &[u8]) -> Vec<u8> {
 /// The answer to a probe from a host whose compiler says this.
 pub(crate) fn version_answer(text: &str) -> Vec<u8> {
     Reply { version: 1, stdout: text.as_bytes().to_vec(), object: None, ..Reply::success(b"") }.encode()
+}
+
+/// The places of the machine code in an object: its sections of a program's bytes that are executed.
+pub(crate) fn code(object: &[u8]) -> Vec<usize> {
+    const SHT_PROGBITS: u64 = 1;
+    const SHF_EXECINSTR: u64 = 4;
+    let number =
+        |at: usize, size: usize| object[at..at + size].iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
+    let sections = (0..number(60, 2)).map(|section| (number(40, 8) + section * 64) as usize);
+    let code = sections.filter(|at| number(at + 4, 4) == SHT_PROGBITS && number(at + 8, 8) & SHF_EXECINSTR != 0);
+    code.flat_map(|at| number(at + 24, 8)..number(at + 24, 8) + number(at + 32, 8)).map(|at| at as usize).collect()
+}
+
+/// The object with one byte of its code changed.
+pub(crate) fn lie(object: &[u8], at: usize) -> Vec<u8> {
+    let mut lie = object.to_vec();
+    lie[at] ^= 1;
+    lie
 }

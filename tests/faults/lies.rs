@@ -1,28 +1,10 @@
 //! Well-formed objects with other code in them: only a comparison with a local compile can tell.
 
-use crate::bench::{Bench, Phase};
+use crate::bench::{Bench, Phase, code, lie};
 use crate::cases::{Case, try_all};
 use crate::support::require_farm;
 
 const UNLIKE: &str = "its object differs from the one made here";
-
-/// The places of the machine code in an object: its sections of a program's bytes that are executed.
-fn code(object: &[u8]) -> Vec<usize> {
-    const SHT_PROGBITS: u64 = 1;
-    const SHF_EXECINSTR: u64 = 4;
-    let number =
-        |at: usize, size: usize| object[at..at + size].iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
-    let sections = (0..number(60, 2)).map(|section| (number(40, 8) + section * 64) as usize);
-    let code = sections.filter(|at| number(at + 4, 4) == SHT_PROGBITS && number(at + 8, 8) & SHF_EXECINSTR != 0);
-    code.flat_map(|at| number(at + 24, 8)..number(at + 24, 8) + number(at + 32, 8)).map(|at| at as usize).collect()
-}
-
-/// The object with one byte of its code changed.
-fn lie(object: &[u8], at: usize) -> Vec<u8> {
-    let mut lie = object.to_vec();
-    lie[at] ^= 1;
-    lie
-}
 
 #[test]
 fn a_host_whose_first_object_has_other_code_gets_no_job() {
@@ -114,6 +96,6 @@ fn without_verify_a_host_that_lies_after_its_first_object_is_believed() {
     let lie = lie(&bench.object, code(&bench.object)[3]);
     let peer = bench.host(Phase::Work, bench.answer_with(&lie));
     let ran = bench.run(3, &format!("{}/1", peer.name()), &["--verify=0"]);
-    assert!(ran.success, "{}", ran.stderr);
+    assert!(ran.status.success(), "{}", ran.stderr);
     assert_eq!(ran.objects.iter().filter(|object| object.as_ref() == Some(&lie)).count(), 2);
 }

@@ -198,12 +198,13 @@ impl Linked {
     }
 }
 
-/// Takes away what the user's environment says about distcc and thinbridge, and the user's own files: the command finds
-/// a home of its own below this folder.
+/// Takes away what the user's environment says about distcc, icecream and thinbridge, and the user's own files: the
+/// command finds a home of its own below this folder.
 pub(crate) fn isolate(command: &mut Command, folder: &Workdir) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        if ["DISTCC", "_DISTCC", "THINBRIDGE", "CCC_OVERRIDE"].iter().any(|prefix| text.starts_with(prefix)) {
+        let prefixes = ["DISTCC", "_DISTCC", "ICECC", "USE_SCHEDULER", "THINBRIDGE", "CCC_OVERRIDE", "XDG_CACHE_HOME"];
+        if prefixes.iter().any(|prefix| text.starts_with(prefix)) {
             command.env_remove(&name);
         }
     }

@@ -1,10 +1,15 @@
-//! What the tests of the built program share: real `distccd` volunteers, scripted peers, small programs to link, and the
-//! link itself through `clang-22` and `ld.lld-22`.
+//! What the tests of the built program share: real `distccd` volunteers, a real icecream cluster, scripted peers, small
+//! programs to link, and the link itself through `clang-22` and `ld.lld-22`.
 //!
 //! Every volunteer runs in a mount namespace of its own in which the client's files do not exist. On one machine, a path
 //! that was not carried over would otherwise open the client's own file and hide the fault.
 #![allow(dead_code, unused_imports)] // each test program uses its own part of it
 
+mod cluster;
+mod compare;
+mod daemon;
+mod fake_cluster;
+mod icecream;
 mod link;
 mod program;
 mod proxy;
@@ -13,10 +18,14 @@ mod volunteer;
 mod wire;
 mod workdir;
 
+pub(crate) use cluster::{CLIENT, Cluster, Host, LOCAL_NAME, LOCAL_SOCKET, Listed, Node, SCHEDULER, require_cluster};
+pub(crate) use compare::{expect_all_local, expect_all_remote, expect_same_objects};
+pub(crate) use fake_cluster::{FakeCluster, FakeHost, Manner, result};
+pub(crate) use icecream::Icecream;
 pub(crate) use link::{Link, Linked, isolate};
 pub(crate) use program::{Language, Program, SMALL_C, SMALL_C_OUTPUT};
 pub(crate) use proxy::Proxy;
-pub(crate) use scripted::{Behaviour, Scripted, refused_port};
+pub(crate) use scripted::{Behaviour, Scripted, end, refused_port, wait_for_client};
 pub(crate) use volunteer::{Farm, Volunteer, fake_ssh};
 pub(crate) use wire::{Reply, Request};
 pub(crate) use workdir::Workdir;
@@ -37,6 +46,12 @@ pub(crate) fn require(tools: &[&str]) -> bool {
         None => true,
         Some(tool) => skip(&format!("{tool} is not installed")),
     }
+}
+
+/// What a link through scripted peers needs.
+#[must_use]
+pub(crate) fn require_linker() -> bool {
+    require(&["clang-22", "ld.lld-22"])
 }
 
 /// What a real link through a real volunteer needs.

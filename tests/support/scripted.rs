@@ -1,7 +1,7 @@
 //! A peer that does as it is told, one behaviour for each connection.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -60,7 +60,12 @@ impl Scripted {
 
     /// A peer that hands each connection, with its number, to a function of its own thread.
     pub(crate) fn serve(handler: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        Self::serve_at(Ipv4Addr::LOCALHOST, handler)
+    }
+
+    /// The same at another of this machine's addresses.
+    pub(crate) fn serve_at(address: Ipv4Addr, handler: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((address, 0)).expect("a free port");
         let address = listener.local_addr().expect("its address");
         let shared = Arc::new(Shared::default());
         let handler = Arc::new(handler);
@@ -80,6 +85,11 @@ impl Scripted {
             }
         });
         Self { address, shared, acceptor: Some(acceptor) }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Its `address:port`, as reports name it.
@@ -150,12 +160,12 @@ fn perform(script: &Script, number: usize, mut stream: TcpStream) {
 }
 
 /// Ends the connection although the peer holds a second handle of it.
-fn end(stream: TcpStream) {
+pub(crate) fn end(stream: TcpStream) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
 /// Reads and forgets until the client or the peer itself ends the connection.
-fn wait_for_client(mut stream: TcpStream) {
+pub(crate) fn wait_for_client(mut stream: TcpStream) {
     let _ = std::io::copy(&mut stream, &mut std::io::sink());
 }
 

@@ -1,17 +1,14 @@
 //! Stock `distccd`, started by `integration/volunteer`, ended with the value that stands for it.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
-use super::ROOT;
-
-/// Longest wait for a daemon's line; far above what a loaded machine needs, it only keeps a broken test from hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::cluster::Client;
+use super::daemon::Daemon;
+use super::{Cluster, ROOT};
 
 /// The line after which connections are accepted. ("listening on" comes before it listens.)
 const READY: &str = "preforking daemon started";
@@ -26,6 +23,7 @@ const PORTS_TRIED: usize = 20;
 #[derive(Clone)]
 pub(crate) struct Setup {
     jobs: usize,
+    client: Option<Client>,
     options: Vec<OsString>,
 }
 
@@ -62,6 +60,12 @@ impl Setup {
         self.option("--config", file)
     }
 
+    /// On the loopback address of a cluster's client, where links through that cluster run.
+    pub(crate) fn beside(mut self, cluster: &Cluster) -> Self {
+        self.client = Some(cluster.client());
+        self
+    }
+
     fn option(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.options.push(name.into());
         self.options.push(value.into());
@@ -93,35 +97,34 @@ impl Setup {
     }
 
     fn start_at(&self, port: u16) -> Volunteer {
-        let mut child = Command::new(Path::new(ROOT).join("integration/volunteer"))
+        let mut command = Command::new(Path::new(ROOT).join("integration/volunteer"));
+        command
             .args(["--port", &port.to_string(), "--jobs", &self.jobs.to_string()])
             .arg("--mask")
             .arg(std::env::temp_dir())
-            .args(&self.options)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("integration/volunteer starts");
-        let life = child.stdin.take();
-        let log = Arc::new(Log::default());
-        let errors = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
-        std::thread::spawn({
-            let log = Arc::clone(&log);
-            move || log.follow(errors)
-        });
-        Volunteer { child, life, port, jobs: self.jobs, log }
+            .args(&self.options);
+        if let Some(client) = self.client {
+            command = client.inside(&command);
+        }
+        let daemon = Daemon::start(command.stdout(Stdio::null()));
+        Volunteer { daemon, port, jobs: self.jobs }
     }
 }
 
 /// One running `distccd`, ended with all that it started when dropped.
 pub(crate) struct Volunteer {
-    child: Child,
-    /// The daemon lives as long as this is open.
-    life: Option<ChildStdin>,
+    daemon: Daemon,
     port: u16,
     jobs: usize,
-    log: Arc<Log>,
+}
+
+/// What can be done with any daemon.
+impl Deref for Volunteer {
+    type Target = Daemon;
+
+    fn deref(&self) -> &Daemon {
+        &self.daemon
+    }
 }
 
 impl Volunteer {
@@ -132,7 +135,7 @@ impl Volunteer {
 
     /// A volunteer with something particular about it.
     pub(crate) fn setup() -> Setup {
-        Setup { jobs: 2, options: Vec::new() }
+        Setup { jobs: 2, client: None, options: Vec::new() }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -149,23 +152,6 @@ impl Volunteer {
         format!("127.0.0.1:{}/{}", self.port, self.jobs)
     }
 
-    /// What the daemon has logged so far.
-    pub(crate) fn log(&self) -> String {
-        self.log.state.lock().expect("no holder panics").text.clone()
-    }
-
-    /// Waits until the daemon has logged this; an error with the whole log if it ends first.
-    pub(crate) fn wait_for_log(&self, text: &str) -> Result<(), String> {
-        let state = self.log.state.lock().expect("no holder panics");
-        let (state, timeout) = self
-            .log
-            .grown
-            .wait_timeout_while(state, PATIENCE, |state| !state.ended && !state.text.contains(text))
-            .expect("no holder panics");
-        assert!(!timeout.timed_out(), "{PATIENCE:?} went by without {text:?} in the log:\n{}", state.text);
-        if state.text.contains(text) { Ok(()) } else { Err(state.text.clone()) }
-    }
-
     /// How many jobs it has been asked for, `--version` probes included.
     pub(crate) fn requests(&self) -> usize {
         self.log().matches("(dcc_job_summary)").count()
@@ -176,108 +162,18 @@ impl Volunteer {
         !self.log().contains(NOT_ISOLATED)
     }
 
-    /// Stops every process of the daemon where it stands: connections stay open and nothing answers.
-    pub(crate) fn suspend(&self) {
-        let mut stopped = Vec::new();
-        // A process that was not stopped yet may have started another one meanwhile.
-        loop {
-            let running: Vec<u32> = self.processes().into_iter().filter(|process| !stopped.contains(process)).collect();
-            if running.is_empty() {
-                return;
-            }
-            signal("-STOP", &running);
-            stopped.extend(running);
-        }
-    }
-
-    /// Lets a suspended daemon go on.
-    pub(crate) fn resume(&self) {
-        signal("-CONT", &self.processes());
-    }
-
-    /// Kills every process of the daemon at once, as a lost machine would end them.
-    pub(crate) fn kill(&self) {
-        signal("-KILL", &self.processes());
-    }
-
-    /// Waits until so many of its processes have stopped.
-    pub(crate) fn wait_for_stopped(&self, count: usize) {
-        let stopped = |process: &u32| {
-            let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-            status.rsplit_once(") ").is_some_and(|(_, status)| status.starts_with('T'))
-        };
-        let start = std::time::Instant::now();
-        while self.processes().iter().filter(|process| stopped(process)).count() < count {
-            assert!(start.elapsed() < PATIENCE, "{PATIENCE:?} went by and fewer than {count} processes stopped");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// The command lines of the processes that it runs now, compilers included.
-    pub(crate) fn command_lines(&self) -> Vec<String> {
-        let read = |process| std::fs::read(format!("/proc/{process}/cmdline")).ok();
-        let words = |line: Vec<u8>| String::from_utf8_lossy(&line).replace('\0', " ");
-        self.processes().into_iter().filter_map(read).map(words).collect()
-    }
-
-    fn processes(&self) -> Vec<u32> {
-        let mut found = vec![self.child.id()];
-        let mut next = 0;
-        while let Some(parent) = found.get(next) {
-            let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-            found.extend(children.unwrap_or_default().split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
-            next += 1;
-        }
-        found
-    }
-
     /// The names in the daemon's temporary folder; only for an isolated one, as root.
     pub(crate) fn temporary_files(&self) -> Vec<String> {
-        let daemon = *self.processes().last().expect("at least its own process");
-        let entries = std::fs::read_dir(format!("/proc/{daemon}/root/tmp")).expect("the daemon's /tmp");
+        let entries = std::fs::read_dir(self.daemon.folder("/tmp")).expect("the daemon's /tmp");
         entries.map(|entry| entry.expect("a readable entry").file_name().to_string_lossy().into_owned()).collect()
     }
 }
 
 impl Drop for Volunteer {
     fn drop(&mut self) {
-        // The end of its input ends the daemon and its namespace; a suspended one has to be killed.
-        drop(self.life.take());
-        if self.isolated() {
-            let _ = self.child.kill();
-        }
-        let _ = self.child.wait();
-    }
-}
-
-/// Signals processes; one that has ended meanwhile is as good as signalled.
-fn signal(signal: &str, processes: &[u32]) {
-    let processes = processes.iter().map(u32::to_string);
-    let _ = Command::new("kill").arg(signal).args(processes).stderr(Stdio::null()).status();
-}
-
-#[derive(Default)]
-struct Log {
-    state: Mutex<LogState>,
-    grown: Condvar,
-}
-
-#[derive(Default)]
-struct LogState {
-    text: String,
-    ended: bool,
-}
-
-impl Log {
-    fn follow(&self, mut errors: impl BufRead) {
-        let mut line = Vec::new();
-        while errors.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-            self.state.lock().expect("no holder panics").text.push_str(&String::from_utf8_lossy(&line));
-            self.grown.notify_all();
-            line.clear();
-        }
-        self.state.lock().expect("no holder panics").ended = true;
-        self.grown.notify_all();
+        // The namespace ends with its first process; without one, killing it would leave the daemon behind.
+        let isolated = self.isolated();
+        self.daemon.end(isolated);
     }
 }
 
