@@ -76,6 +76,9 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
     let jobs = plan.jobs.iter().map(|job| JobSpec { cost: job.cost, remote: job.stays.is_none() }).collect();
     let hosts = fleet.volunteers.iter().map(|volunteer| HostSpec { slots: volunteer.slots }).collect();
     let mut schedule = Schedule::new(jobs, hosts, slots.policy, Instant::now());
+    if cluster {
+        schedule = schedule.with_cluster(cluster::begins(&plan, Instant::now()));
+    }
     let ledger = Ledger::new(plan.jobs.len(), &fleet.volunteers, cluster, started);
     let ssh = &settings.ssh;
     let ssh = std::iter::once(&ssh.program).chain(&ssh.args).cloned().collect();
@@ -90,9 +93,6 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
         let _inside = runtime.enter();
         cluster::start(settings, &shared.plan, &facts)
     });
-    if cluster {
-        schedule = schedule.with_cluster(Instant::now());
-    }
     let drive = Drive::new(Arc::clone(&shared), schedule, rules(settings), slots.slots, icecream, voice, ledger);
     let (end, mut ledger) = runtime.block_on(drive.run(linker));
     if let Some(facts) = facts.get() {

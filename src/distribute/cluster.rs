@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
@@ -39,6 +39,18 @@ pub(super) fn is_worth_it(plan: &Plan, local_slots: usize, voice: &Voice) -> boo
         );
     }
     jobs > 0 && !too_short
+}
+
+/// How long making the environment is waited for by work that has nowhere else to go: it takes two seconds, on a machine
+/// that does other things as well some more.
+const MAKING: Duration = Duration::from_secs(40);
+
+/// When the cluster can be asked at the earliest, as far as that is for this machine to say.
+pub(super) fn begins(plan: &Plan, now: Instant) -> Instant {
+    match environment::kept(plan.description.compiler(), &environment::cache_folder()) {
+        Ok(None) => now + MAKING,
+        _ => now,
+    }
 }
 
 /// Begins to look for the cluster and, beside that, to make its environment. Needs a runtime; takes no time.

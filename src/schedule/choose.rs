@@ -32,13 +32,16 @@ impl Schedule {
 
     /// The canary for a host, and for a local slot if it has not been compiled here yet.
     pub(super) fn prove(&mut self, host: HostId, canary: Canary) -> Option<Order> {
-        self.hosts.get_mut(host.0)?.prove_started();
+        let state = self.hosts.get_mut(host.0)?;
+        state.prove_started();
+        let granted = state.is_granted();
         if canary.reference == Reference::Unasked {
             self.canary = Some(Canary { reference: Reference::Underway, ..canary });
             self.errands.push_front(Errand { job: canary.job, why: Why::Reference });
         }
         let cost = self.jobs.get(canary.job.0).map_or(0, |job| job.spec.cost);
-        Some(Order::Prove { host, job: canary.job, deadline: self.cost.deadline(cost) })
+        let deadline = if granted { self.cost.deadline_in_queue(cost) } else { self.cost.deadline(cost) };
+        Some(Order::Prove { host, job: canary.job, deadline })
     }
 
     pub(super) fn start_of_job(&mut self, now: Instant) -> Option<Order> {

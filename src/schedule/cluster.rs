@@ -172,10 +172,11 @@ impl Cluster {
 }
 
 impl Schedule {
-    /// There is a cluster, whose scheduler is being looked for. Told before anything else.
+    /// There is a cluster, whose scheduler is being looked for. Told before anything else. `from`: when it can be asked at
+    /// the earliest, as far as that is for us to say; work that waits for it begins to lose patience then.
     #[must_use]
-    pub fn with_cluster(mut self, now: Instant) -> Self {
-        self.cluster = Some(Cluster::new(now));
+    pub fn with_cluster(mut self, from: Instant) -> Self {
+        self.cluster = Some(Cluster::new(from));
         self.choose_canary();
         self
     }
@@ -385,7 +386,7 @@ impl Schedule {
         let job = self.jobs.get_mut(rank.job.0)?;
         job.state = State::Remote;
         self.hosts.get_mut(id.0)?.take();
-        Some(Order::Run { host: id, job: rank.job, deadline: self.cost.deadline(job.spec.cost) })
+        Some(Order::Run { host: id, job: rank.job, deadline: self.cost.deadline_in_queue(job.spec.cost) })
     }
 
     /// A job that has failed once has waited longest; then the biggest.

@@ -64,6 +64,12 @@ impl CostModel {
         seconds((cost as f64 + jobs as f64 * START_COST) * rate)
     }
 
+    /// The same on a host of a cluster: its scheduler gives it one job more than it has slots for, and any may be the
+    /// one that waits for another to end.
+    pub(super) fn deadline_in_queue(&self, cost: u64) -> Duration {
+        self.deadline(cost) * 2
+    }
+
     /// How long a host's answer to a job of this cost may take, from the moment the request has left.
     pub fn deadline(&self, cost: u64) -> Duration {
         match self.slowest {
