@@ -65,13 +65,14 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
     }
     let mut plan = Plan::new(description).map_err(|error| (EXIT_FAILED, error.to_string()))?;
     let fleet = find_hosts(settings, voice)?;
-    let cluster = settings.local_only.is_none() && settings.icecream.place != Place::Off;
-    if cluster || !fleet.volunteers.is_empty() {
+    let asked = settings.local_only.is_none() && settings.icecream.place != Place::Off;
+    if asked || !fleet.volunteers.is_empty() {
         decide_who_stays(&mut plan, !fleet.volunteers.is_empty(), voice);
     }
 
     let slots = local_slots(settings, &fleet, voice);
-    let cluster = cluster && cluster::is_worth_it(&plan, slots.policy.local_slots, voice);
+    let useless = asked.then(|| cluster::useless(&plan, slots.policy.local_slots)).flatten();
+    let cluster = asked && useless.is_none();
     raise_descriptor_limit(&fleet, cluster, slots.count);
     let jobs = plan.jobs.iter().map(|job| JobSpec { cost: job.cost, remote: job.stays.is_none() }).collect();
     let hosts = fleet.volunteers.iter().map(|volunteer| HostSpec { slots: volunteer.slots }).collect();
@@ -79,7 +80,11 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
     if cluster {
         schedule = schedule.with_cluster(cluster::begins(&plan, Instant::now()));
     }
-    let ledger = Ledger::new(plan.jobs.len(), &fleet.volunteers, cluster, started);
+    let mut ledger = Ledger::new(plan.jobs.len(), &fleet.volunteers, asked, started);
+    if let Some(reason) = useless {
+        voice.tell(format_args!("icecream: {reason}"));
+        ledger.cluster_failed(reason);
+    }
     let ssh = &settings.ssh;
     let ssh = std::iter::once(&ssh.program).chain(&ssh.args).cloned().collect();
     let shared = Arc::new(Shared::new(plan, fleet.volunteers.clone(), Client::new(ssh, settings.io_timeout)));
@@ -106,7 +111,8 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
 /// Tells what has to be told at the end, writes the report, and says how it ended.
 fn conclude(settings: &Settings, shared: &Shared, fleet: &Fleet, voice: &Voice, end: &End, ledger: &Ledger) -> u8 {
     let explanations = ledger.explanations();
-    let lines = if explanations.is_empty() { ledger.failing_hosts() } else { explanations };
+    let mut lines = if explanations.is_empty() { ledger.failing_hosts() } else { explanations };
+    lines.extend(ledger.useless_cluster(&lines));
     if !matches!(end, End::TooManyFallbacks(_)) {
         lines.iter().for_each(|line| voice.say(line));
     }
@@ -177,14 +183,17 @@ fn find_hosts(settings: &Settings, voice: &Voice) -> Result<Fleet, Refusal> {
         }
         return Ok(Fleet::default());
     };
+    let meant = !matches!(source.origin, Origin::SystemDefault(_));
     let fleet = fleet::fleet(source, &settings.remote_compilers)
         .map_err(|error| (EXIT_USAGE, format!("{}: {error}", source.origin)))?;
-    tell_left_out(&fleet, voice);
+    // A host list that nobody has made says nothing to somebody who has a cluster.
+    if meant || !icecream {
+        tell_left_out(&fleet, voice);
+    }
     for host in fleet::unknown_hosts(&fleet, &settings.remote_compilers) {
         voice.say(format_args!("--remote-compiler names {host}, which is not in the host list"));
     }
     let none_left = fleet.volunteers.is_empty() && !fleet.left_out.is_empty();
-    let meant = !matches!(source.origin, Origin::SystemDefault(_));
     if none_left && meant && !icecream && settings.fallback == Fallback::Forbidden {
         return Err((EXIT_FALLBACK, format!("--fallback is off, and every host of {} is left out", source.origin)));
     }

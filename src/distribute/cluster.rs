@@ -14,7 +14,6 @@ use crate::environment::{self, Environment};
 use crate::fleet::icecream::{Surroundings, local_daemon};
 use crate::link::plan::Plan;
 use crate::report::json::EnvironmentReport;
-use crate::report::voice::Voice;
 use crate::schedule::CostModel;
 
 /// The environment's facts for the report, as soon as it is there.
@@ -24,21 +23,21 @@ pub(super) type Facts = Arc<OnceLock<EnvironmentReport>>;
 /// the next one would begin anew. Making one takes some two seconds beside the local jobs.
 const LONG_ENOUGH: Duration = Duration::from_secs(5);
 
-/// Whether a cluster could do anything for the link. Not where nothing may leave this machine, nor where the compiler has
-/// not been packed for hosts yet and the link is too short for that. `local_slots`: how many jobs run here meanwhile.
-pub(super) fn is_worth_it(plan: &Plan, local_slots: usize, voice: &Voice) -> bool {
+/// Why a cluster could do nothing for the link, if so: nothing may leave this machine, or the compiler has not been packed
+/// for hosts yet and the link is too short for that. `local_slots`: how many jobs run here meanwhile.
+pub(super) fn useless(plan: &Plan, local_slots: usize) -> Option<&'static str> {
     let jobs = plan.jobs.iter().filter(|job| job.stays.is_none());
     let (work, jobs) = (jobs.clone().map(|job| job.cost).sum(), jobs.count());
     let is_short = |slots| CostModel::first_guess(work, jobs) < LONG_ENOUGH * slots;
     let kept = || environment::kept(plan.description.compiler(), &environment::cache_folder());
-    let too_short = u32::try_from(local_slots).is_ok_and(is_short) && matches!(kept(), Ok(None));
-    if too_short {
-        voice.tell(
-            "icecream: the compiler has not been packed for the cluster yet, and this link is too short for that (once: \
-             thinbridge environment)",
-        );
+    let too_short = || u32::try_from(local_slots).is_ok_and(is_short) && matches!(kept(), Ok(None));
+    if jobs == 0 {
+        return Some("no job may leave this machine");
     }
-    jobs > 0 && !too_short
+    too_short().then_some(
+        "the compiler has not been packed for the cluster yet, and this link is too short for that (once: thinbridge \
+         environment)",
+    )
 }
 
 /// How long making the environment is waited for by work that has nowhere else to go: it takes two seconds, on a machine

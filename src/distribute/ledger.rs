@@ -22,6 +22,8 @@ pub(super) struct Ledger {
     hosts: Vec<HostNote>,
     /// Of an icecream cluster, where one is to be used.
     cluster: Option<ClusterReport>,
+    /// It was given up.
+    cluster_is_over: bool,
     /// When the first job fell back.
     no_host_after: Option<Duration>,
 }
@@ -73,6 +75,7 @@ impl Ledger {
             jobs: std::iter::repeat_with(Note::default).take(jobs).collect(),
             hosts: volunteers.iter().map(host).collect(),
             cluster: cluster.then(ClusterReport::default),
+            cluster_is_over: false,
             no_host_after: None,
         }
     }
@@ -82,6 +85,12 @@ impl Ledger {
         if let Some(cluster) = &mut self.cluster {
             cluster.way = Some(way.to_owned());
         }
+    }
+
+    /// The cluster is given up.
+    pub(super) fn cluster_over(&mut self, reason: &str) {
+        self.cluster_failed(reason);
+        self.cluster_is_over = true;
     }
 
     /// The cluster cannot be used, or not now.
@@ -309,6 +318,13 @@ impl Ledger {
             Some((host, _, reason)) => self.of_host(*host, reason.as_deref().unwrap_or_default()),
             None => self.of_all_hosts(),
         }
+    }
+
+    /// Why the cluster was of no use, unless `lines` say so.
+    pub(super) fn useless_cluster(&self, lines: &[String]) -> Option<String> {
+        let cluster = self.cluster.as_ref().filter(|_| self.cluster_is_over)?;
+        let line = of_cluster(cluster);
+        (!lines.iter().any(|told| told.contains(&line))).then_some(line)
     }
 
     /// One line for each host that failed, for links in which nothing had to fall back.

@@ -288,13 +288,29 @@ impl Schedule {
         }
     }
 
-    /// The cluster answered a request with a slot of this machine.
-    pub fn offered_here(&mut self, now: Instant) {
+    /// The cluster answered a request with a slot of this machine. True: a job that was meant for hosts takes it.
+    pub fn offered_here(&mut self, now: Instant) -> bool {
         if let Some(cluster) = &mut self.cluster {
             cluster.share.full(now);
             // They are asked again when a job of ours ends or after a pause.
             cluster.rest(DECLINED_REST, now);
         }
+        // A scheduler that knows nothing of this machine's speed yet names it first, and again until it knows. So where all
+        // jobs are meant for hosts one is compiled here all the same, unless the user has forbidden that.
+        let idle = self.local_running == 0 && self.local_only.is_empty() && self.errands.is_empty();
+        self.policy.local_slots == 0 && self.policy.eager && idle && self.keep_one_here()
+    }
+
+    /// Takes one job from the hosts: a small one, but large enough to say something of the compiler's speed.
+    fn keep_one_here(&mut self) -> bool {
+        let Some(rank) = job::choose_canary(&self.pending) else { return false };
+        self.pending.remove(&rank);
+        if let Some(job) = self.jobs.get_mut(rank.job.0) {
+            job.spec.remote = false;
+            job.fallback = true;
+        }
+        self.queue(rank.job);
+        true
     }
 
     /// The cluster has no host that could ever take our jobs.

@@ -23,6 +23,9 @@ use crate::fleet::icecream::Way;
 /// How long the daemon may take to accept a connection and greet, as stock clients allow.
 const GREETING: Duration = Duration::from_secs(15);
 
+/// The same for a compile of our own that waits for a slot: an `iceccd` that is well answers within milliseconds.
+const GREETING_HERE: Duration = Duration::from_secs(2);
+
 /// How old a request must be before it is withdrawn. A scheduler that has a slot answers at once, and of an answer that
 /// crosses the withdrawal nobody learns: a host that was to get its environment then would wait for it until it is thrown
 /// out of the cluster. A request of this age waits for a slot.
@@ -231,7 +234,7 @@ pub struct LocalHold {
 impl LocalDaemon {
     /// The one that listens at this socket.
     pub fn new(socket: PathBuf) -> Self {
-        Self::with_patience(socket, GREETING)
+        Self::with_patience(socket, GREETING_HERE)
     }
 
     pub(super) fn with_patience(socket: PathBuf, greets_within: Duration) -> Self {

@@ -85,7 +85,9 @@ impl Drive<'_> {
             }
             News::Granted(grant) => self.granted(grant, now),
             News::Here(grant) => {
-                self.schedule.offered_here(now);
+                if self.schedule.offered_here(now) {
+                    self.ledger.cluster_failed("its scheduler gave this machine instead of a host");
+                }
                 if let Some(icecream) = &mut self.icecream
                     && self.schedule.local_wanted(now) > self.compiling
                 {
@@ -117,8 +119,9 @@ impl Drive<'_> {
             }
             News::Note(line) => self.voice.say(format_args!("icecream: {line}")),
             News::Over { reason } => {
-                self.ledger.cluster_failed(&reason);
-                self.voice.say(format_args!("icecream: {reason}; the link goes on without the cluster"));
+                // Said once, at the end, with what it cost.
+                self.ledger.cluster_over(&reason);
+                self.voice.tell(format_args!("icecream: {reason}"));
                 self.schedule.cluster_over(now);
             }
         }

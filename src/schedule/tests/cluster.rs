@@ -70,6 +70,28 @@ fn work_that_has_nowhere_else_to_go_waits_while_the_compiler_is_packed() {
 }
 
 #[test]
+fn an_offer_of_this_machine_is_taken_for_one_job_at_a_time_where_jobs_may_fall_back() {
+    let mut world = World::new(&costs(8), &[], 0).with_cluster();
+    assert!(world.wanted() > 0);
+    world.schedule.offered_here(world.now);
+    world.schedule.offered_here(world.now);
+    let errand = world.schedule.local(world.now).unwrap();
+    assert_eq!(errand.why, Why::Fallback);
+    world.schedule.offered_here(world.now);
+    assert_eq!(world.schedule.local(world.now), None, "one at a time");
+    world.schedule.local_ended();
+    world.schedule.local_done(errand, Duration::from_millis(100));
+    world.schedule.offered_here(world.now);
+    assert!(world.schedule.local(world.now).is_some());
+
+    let mut strict = World::new(&costs(8), &[], 0);
+    strict.schedule.policy.eager = false;
+    let mut strict = strict.with_cluster();
+    strict.schedule.offered_here(strict.now);
+    assert_eq!(strict.schedule.local(strict.now), None);
+}
+
+#[test]
 fn the_search_delays_no_local_slot() {
     let mut world = World::new(&costs(8), &[], 2);
     world.schedule = world.schedule.with_cluster(world.now);

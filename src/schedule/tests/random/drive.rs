@@ -261,7 +261,10 @@ impl Link {
         self.answers_under_way -= 1;
         let (peer, shipping) = match answer {
             Answer::Nobody => return self.schedule.nobody(self.now),
-            Answer::Here => return self.schedule.offered_here(self.now),
+            Answer::Here => {
+                self.schedule.offered_here(self.now);
+                return;
+            }
             Answer::Grant { peer, shipping } => (peer, shipping),
         };
         if let Some((takes, result)) = shipping {
