@@ -78,7 +78,7 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
     let hosts = fleet.volunteers.iter().map(|volunteer| HostSpec { slots: volunteer.slots }).collect();
     let mut schedule = Schedule::new(jobs, hosts, slots.policy, Instant::now());
     if cluster {
-        schedule = schedule.with_cluster(cluster::begins(&plan, Instant::now()));
+        schedule = schedule.with_cluster(Instant::now());
     }
     let mut ledger = Ledger::new(plan.jobs.len(), &fleet.volunteers, asked, started);
     if let Some(reason) = useless {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
@@ -38,18 +38,6 @@ pub(super) fn useless(plan: &Plan, local_slots: usize) -> Option<&'static str> {
         "the compiler has not been packed for the cluster yet, and this link is too short for that (once: thinbridge \
          environment)",
     )
-}
-
-/// How long making the environment is waited for by work that has nowhere else to go: it takes two seconds, on a machine
-/// that does other things as well some more.
-const MAKING: Duration = Duration::from_secs(40);
-
-/// When the cluster can be asked at the earliest, as far as that is for this machine to say.
-pub(super) fn begins(plan: &Plan, now: Instant) -> Instant {
-    match environment::kept(plan.description.compiler(), &environment::cache_folder()) {
-        Ok(None) => now + MAKING,
-        _ => now,
-    }
 }
 
 /// Begins to look for the cluster and, beside that, to make its environment. Needs a runtime; takes no time.

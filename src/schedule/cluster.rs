@@ -172,11 +172,10 @@ impl Cluster {
 }
 
 impl Schedule {
-    /// There is a cluster, whose scheduler is being looked for. Told before anything else. `from`: when it can be asked at
-    /// the earliest, as far as that is for us to say; work that waits for it begins to lose patience then.
+    /// There is a cluster, whose scheduler is being looked for. Told before anything else.
     #[must_use]
-    pub fn with_cluster(mut self, from: Instant) -> Self {
-        self.cluster = Some(Cluster::new(from));
+    pub fn with_cluster(mut self, now: Instant) -> Self {
+        self.cluster = Some(Cluster::new(now));
         self.choose_canary();
         self
     }

@@ -60,16 +60,6 @@ fn nothing_is_asked_before_the_scheduler_is_found() {
 }
 
 #[test]
-fn work_that_has_nowhere_else_to_go_waits_while_the_compiler_is_packed() {
-    let mut world = World::new(&costs(8), &[], 0);
-    world.schedule = world.schedule.with_cluster(world.now + Duration::from_secs(40));
-    world.pass(Duration::from_secs(40));
-    assert_eq!(world.schedule.local_wanted(world.now), 0);
-    world.pass(PATIENCE);
-    assert!(world.schedule.local_wanted(world.now) > 0);
-}
-
-#[test]
 fn an_offer_of_this_machine_is_taken_for_one_job_at_a_time_where_jobs_may_fall_back() {
     let mut world = World::new(&costs(8), &[], 0).with_cluster();
     assert!(world.wanted() > 0);
