@@ -96,7 +96,7 @@ fn link(settings: &Settings, voice: &Voice) -> Result<u8, Refusal> {
     let facts = cluster::Facts::default();
     let icecream = cluster.then(|| {
         let _inside = runtime.enter();
-        cluster::start(settings, &shared.plan, &facts)
+        cluster::start(settings, &shared.plan, slots.folder, &facts)
     });
     let drive = Drive::new(Arc::clone(&shared), schedule, rules(settings), slots.slots, icecream, voice, ledger);
     let (end, mut ledger) = runtime.block_on(drive.run(linker));
@@ -238,6 +238,8 @@ fn decide_who_stays(plan: &mut Plan, distcc: bool, voice: &Voice) {
 /// The local slots and how they are used.
 struct LocalSlots {
     slots: Slots,
+    /// Where their locks are; `None`: only this link counts.
+    folder: Option<PathBuf>,
     count: usize,
     policy: Policy,
 }
@@ -257,7 +259,8 @@ fn local_slots(settings: &Settings, fleet: &Fleet, voice: &Voice) -> LocalSlots 
     });
     // Zero local slots still leave what no host can do to this machine.
     let count = if wanted > 0 { wanted } else { bearable };
-    LocalSlots { slots: Slots::new(folder.ok(), count), count, policy }
+    let folder = folder.ok();
+    LocalSlots { slots: Slots::new(folder.clone(), count), folder, count, policy }
 }
 
 fn rules(settings: &Settings) -> Rules {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::transport::Dialer;
-use super::{Failure, Made, Traffic, object_cap};
+use super::{Failure, Made, Traffic, harmless, object_cap, told_line};
 use crate::fleet::{Identity, Volunteer, same_compiler};
 use crate::link::plan::Plan;
 use crate::schedule::Fault;
@@ -18,9 +18,6 @@ pub use request::{ProfileTravels, profile_travels, refusal};
 
 /// The longest `--version` text taken. Real ones have some hundred bytes.
 const MAX_VERSION_TEXT: usize = 64 * 1024;
-
-/// Characters of a host's line that a reason quotes: enough for any version or error, and no screenful.
-const MAX_TOLD: usize = 200;
 
 /// Speaks to the hosts of one link.
 #[derive(Debug)]
@@ -55,7 +52,7 @@ impl Client {
         }
         let reason = match theirs.lines().next() {
             Some(line) if ours.version.lines().next() != Some(line) => {
-                format!("another compiler: {compiler} is \"{}\"", told(line))
+                format!("another compiler: {compiler} is \"{}\"", told_line(line))
             }
             Some(_) => format!("another compiler: {compiler} differs in {}", difference(&ours.version, &theirs)),
             None => format!("{compiler} says nothing for --version"),
@@ -116,7 +113,7 @@ fn compiler<'a>(host: &'a Volunteer, ours: &'a Identity) -> &'a str {
 fn difference(ours: &str, theirs: &str) -> String {
     let differs =
         theirs.lines().find(|line| !line.starts_with("InstalledDir:") && !ours.lines().any(|our| our == *line));
-    differs.map_or_else(|| "a missing line".to_owned(), |line| format!("\"{}\"", told(line)))
+    differs.map_or_else(|| "a missing line".to_owned(), |line| format!("\"{}\"", told_line(line)))
 }
 
 fn check_status(response: &Response, compiler: &str) -> Result<(), Failure> {
@@ -147,18 +144,12 @@ fn plain(status: WaitStatus) -> String {
 fn first_words(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("distccd["));
-    line.map_or_else(String::new, |line| format!(": {}", told(line)))
-}
-
-/// A line that a host chose, as a reason quotes it.
-fn told(line: &str) -> String {
-    line.chars().take(MAX_TOLD).collect::<String>().escape_debug().to_string()
+    line.map_or_else(String::new, |line| format!(": {}", told_line(line)))
 }
 
 /// distccd adds its own log lines to what the compiler says; they are not the compiler's words.
-/// Nor are control characters: a host has no say over the user's terminal.
 fn without_daemon_lines(stderr: &[u8]) -> Vec<u8> {
     let lines = stderr.split_inclusive(|byte| *byte == b'\n');
     let words = lines.filter(|line| !line.starts_with(b"distccd[")).flatten();
-    words.map(|byte| if byte.is_ascii_control() && !b"\n\t".contains(byte) { b'?' } else { *byte }).collect()
+    words.map(harmless).collect()
 }

@@ -7,6 +7,7 @@ pub mod icecream;
 pub mod local;
 mod outbox;
 mod patience;
+mod phases;
 pub mod slots;
 mod transport;
 
@@ -67,4 +68,17 @@ pub struct Made {
     pub object: Bytes,
     /// What the compiler wrote to its standard error.
     pub stderr: Vec<u8>,
+}
+
+/// Characters of a host's line that a reason quotes: enough for any version or error, and no screenful.
+const MAX_TOLD: usize = 200;
+
+/// A line that a host chose, as a reason quotes it.
+fn told_line(line: &str) -> String {
+    line.chars().take(MAX_TOLD).collect::<String>().escape_debug().to_string()
+}
+
+/// A byte of what a host's compiler said, without control characters: a host has no say over the user's terminal.
+fn harmless(byte: &u8) -> u8 {
+    if byte.is_ascii_control() && !b"\n\t".contains(byte) { b'?' } else { *byte }
 }

@@ -8,7 +8,6 @@ use tokio::task::spawn_blocking;
 
 use super::drive::Icecream;
 use crate::backend::icecream::{Archive, Cluster, Kit, LocalDaemon, Options, rating};
-use crate::backend::slots;
 use crate::config::{Place, Settings};
 use crate::environment::{self, Environment};
 use crate::fleet::icecream::{Surroundings, local_daemon};
@@ -41,7 +40,8 @@ pub(super) fn useless(plan: &Plan, local_slots: usize) -> Option<&'static str> {
 }
 
 /// Begins to look for the cluster and, beside that, to make its environment. Needs a runtime; takes no time.
-pub(super) fn start(settings: &Settings, plan: &Plan, facts: &Facts) -> Icecream {
+/// `turns`: where the links of this user take turns at a scheduler.
+pub(super) fn start(settings: &Settings, plan: &Plan, turns: Option<PathBuf>, facts: &Facts) -> Icecream {
     let compiler = plan.description.compiler().to_vec();
     let facts = Arc::clone(facts);
     let environment = async move {
@@ -57,7 +57,7 @@ pub(super) fn start(settings: &Settings, plan: &Plan, facts: &Facts) -> Icecream
         environment: Box::pin(environment),
         title: plan.description.linker_output.clone(),
         arg_flags: rating(plan),
-        turns: turns(),
+        turns,
     });
     Icecream::new(cluster, daemon(&settings.icecream.place).map(LocalDaemon::new))
 }
@@ -81,10 +81,4 @@ fn daemon(place: &Place) -> Option<PathBuf> {
         Place::Daemon(socket) => Some(socket.clone()),
         _ => local_daemon(),
     }
-}
-
-/// Where the links of this user take turns at a scheduler.
-fn turns() -> Option<PathBuf> {
-    let runtime_dir = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-    slots::folder(runtime_dir.as_deref()).ok()
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
 use crate::backend::outbox::Outbox;
-use crate::backend::patience::Patience;
+use crate::backend::phases::Phases;
 use crate::backend::transport::{Dialer, Transport};
 use crate::backend::{Failure, Traffic};
 use crate::fleet::Address;
@@ -49,11 +49,7 @@ pub(super) async fn exchange(
         decoder: ResponseDecoder::new(request.version, limits),
         inbox: BytesMut::new(),
         outbox: request.bytes.into_chunks().into(),
-        patience: Patience::new(started, deadline),
-        deadline,
-        started,
-        sent_at: None,
-        answered_at: None,
+        phases: Phases::new(started, started, deadline),
         lost: None,
     };
     talk.hold(transport, traffic).await
@@ -65,12 +61,7 @@ struct Talk<'a> {
     decoder: ResponseDecoder,
     inbox: BytesMut,
     outbox: Outbox,
-    /// With the phase that is under way: sending until the request has left, then receiving.
-    patience: Patience,
-    deadline: Duration,
-    started: Instant,
-    sent_at: Option<Instant>,
-    answered_at: Option<Instant>,
+    phases: Phases,
     /// The network failed, rather than the peer closing the connection.
     lost: Option<Failure>,
 }
@@ -81,7 +72,8 @@ impl Talk<'_> {
         match ending {
             Ending::Complete(response) => {
                 transport.answered();
-                Ok(self.finish(response, traffic))
+                self.phases.finished(traffic);
+                Ok(response)
             }
             Ending::Silent => Err(self.refused(transport.last_words(LAST_WORDS).await)),
             Ending::Truncated { received, expected } => Err(self.lost.take().unwrap_or_else(|| {
@@ -101,7 +93,7 @@ impl Talk<'_> {
                 read = reader.read_buf(&mut self.inbox) => match read {
                     Ok(0) => break,
                     Ok(count) => {
-                        self.received(count, traffic);
+                        self.phases.received(count, traffic);
                         match self.decoder.advance(&mut self.inbox) {
                             Ok(Progress::Incomplete) => {}
                             Ok(Progress::Done(response)) => return Ok(Ending::Complete(response)),
@@ -114,38 +106,17 @@ impl Talk<'_> {
                     }
                 },
                 written = writer.write_buf(&mut self.outbox), if self.outbox.has_remaining() => match written {
-                    Ok(count) => self.sent(count, traffic),
+                    Ok(count) => self.phases.sent(count, !self.outbox.has_remaining(), traffic),
                     // The answer, or its absence, says more than the broken pipe: read on.
                     Err(error) => {
                         self.broke(&error);
                         self.outbox = Outbox::default();
                     }
                 },
-                () = sleep_until(self.patience.until()) => return Err(self.too_slow()),
+                () = sleep_until(self.phases.until()) => return Err(self.too_slow()),
             }
         }
         self.decoder.at_eof(&mut self.inbox).map_err(|error| misbehaved(&error))
-    }
-
-    fn sent(&mut self, count: usize, traffic: &mut Traffic) {
-        let now = Instant::now();
-        traffic.sent = traffic.sent.saturating_add(count as u64);
-        self.patience.moved(count, now);
-        if !self.outbox.has_remaining() {
-            traffic.sending = now - self.started;
-            self.sent_at = Some(now);
-            self.patience = Patience::new(now, self.deadline);
-        }
-    }
-
-    fn received(&mut self, count: usize, traffic: &mut Traffic) {
-        let now = Instant::now();
-        traffic.received = traffic.received.saturating_add(count as u64);
-        self.patience.moved(count, now);
-        if self.answered_at.is_none() {
-            self.answered_at = Some(now);
-            traffic.waiting = now - self.sent_at.unwrap_or(self.started);
-        }
     }
 
     /// Keeps an error that is the network's: the peer did not close this connection.
@@ -160,19 +131,14 @@ impl Talk<'_> {
             .get_or_insert_with(|| Failure::new(fault, format!("the connection was lost: {}", words::plain(error))));
     }
 
-    fn finish(&self, response: Response, traffic: &mut Traffic) -> Response {
-        traffic.receiving = self.answered_at.map_or(Duration::ZERO, |at| at.elapsed());
-        response
-    }
-
     fn too_slow(&self) -> Failure {
-        let seconds = self.patience.allowed().as_secs_f64();
+        let seconds = self.phases.allowed();
         Failure::new(
             Fault::Slow,
-            match (self.sent_at, self.answered_at) {
-                (None, None) => format!("it did not take the request within {seconds:.1} s"),
-                (_, None) => format!("no answer within {seconds:.1} s"),
-                (_, Some(_)) => format!("the answer was not complete within {seconds:.1} s"),
+            match (self.phases.has_sent(), self.phases.has_answer()) {
+                (false, false) => format!("it did not take the request within {seconds:.1} s"),
+                (_, false) => format!("no answer within {seconds:.1} s"),
+                (_, true) => format!("the answer was not complete within {seconds:.1} s"),
             },
         )
     }

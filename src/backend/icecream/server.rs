@@ -10,9 +10,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
 use super::wire::{Broken, Event, Wire};
-use crate::backend::patience::Patience;
+use crate::backend::phases::Phases;
 use crate::backend::transport::failure;
-use crate::backend::{Failure, Traffic};
+use crate::backend::{Failure, Traffic, told_line};
 use crate::schedule::Fault;
 
 /// How long connecting may take, as stock clients allow.
@@ -96,11 +96,7 @@ pub(super) async fn compile(
     queued.map_err(|broken| broken.failure())?;
     let now = Instant::now();
     let talk = Talk {
-        patience: Patience::new(now, errand.deadline),
-        deadline: errand.deadline,
-        started: errand.started,
-        sent_at: None,
-        answered_at: None,
+        phases: Phases::new(errand.started, now, errand.deadline),
         words: None,
         result: None,
         object: FileReceiver::new(errand.object_cap),
@@ -110,12 +106,7 @@ pub(super) async fn compile(
 
 /// The state of one job's conversation.
 struct Talk {
-    /// With the phase that is under way: sending until the input has left, then receiving.
-    patience: Patience,
-    deadline: Duration,
-    started: Instant,
-    sent_at: Option<Instant>,
-    answered_at: Option<Instant>,
+    phases: Phases,
     words: Option<Text>,
     result: Option<CompileResult>,
     object: FileReceiver,
@@ -124,18 +115,18 @@ struct Talk {
 impl Talk {
     async fn hold(mut self, wire: &mut Wire<TcpStream>, traffic: &mut Traffic) -> Result<Answer, Failure> {
         loop {
-            let event = match timeout_at(self.patience.until(), wire.event()).await {
+            let event = match timeout_at(self.phases.until(), wire.event()).await {
                 Ok(Ok(event)) => event,
                 Ok(Err(broken)) => return Err(self.broke(&broken)),
                 Err(_) => return Err(self.too_slow()),
             };
             match event {
                 Event::Ready => {}
-                Event::Wrote(count) => self.sent(count, wire.busy(), traffic),
-                Event::Read(count) => self.received(count, traffic),
+                Event::Wrote(count) => self.phases.sent(count, !wire.busy(), traffic),
+                Event::Read(count) => self.phases.received(count, traffic),
                 Event::Message(message) => {
                     if self.hear(message)? {
-                        traffic.receiving = self.answered_at.map_or(Duration::ZERO, |at| at.elapsed());
+                        self.phases.finished(traffic);
                         let result = self.result.ok_or_else(|| broke_off("no result"))?;
                         return Ok(Answer { result, object: self.object.finish(), words: self.words });
                     }
@@ -166,27 +157,6 @@ impl Talk {
         }
     }
 
-    fn sent(&mut self, count: usize, busy: bool, traffic: &mut Traffic) {
-        let now = Instant::now();
-        traffic.sent = traffic.sent.saturating_add(count as u64);
-        self.patience.moved(count, now);
-        if !busy {
-            traffic.sending = now - self.started;
-            self.sent_at = Some(now);
-            self.patience = Patience::new(now, self.deadline);
-        }
-    }
-
-    fn received(&mut self, count: usize, traffic: &mut Traffic) {
-        let now = Instant::now();
-        traffic.received = traffic.received.saturating_add(count as u64);
-        self.patience.moved(count, now);
-        if self.answered_at.is_none() {
-            self.answered_at = Some(now);
-            traffic.waiting = now - self.sent_at.unwrap_or(self.started);
-        }
-    }
-
     /// The connection ended before the answer was whole. A server that finds its environment gone says so and closes; the
     /// words can get lost.
     fn broke(&self, broken: &Broken) -> Failure {
@@ -204,9 +174,9 @@ impl Talk {
     }
 
     fn too_slow(&self) -> Failure {
-        let seconds = self.patience.allowed().as_secs_f64();
-        let reason = match (self.sent_at, &self.result) {
-            (None, _) => format!("it did not take the job within {seconds:.1} s"),
+        let seconds = self.phases.allowed();
+        let reason = match (self.phases.has_sent(), &self.result) {
+            (false, _) => format!("it did not take the job within {seconds:.1} s"),
             (_, None) => format!("no answer within {seconds:.1} s"),
             (_, Some(_)) => format!("the answer was not complete within {seconds:.1} s"),
         };
@@ -218,11 +188,7 @@ fn broke_off(where_: &str) -> Failure {
     Failure::new(Fault::Refused, format!("the connection was closed in the middle of the answer, after {where_}"))
 }
 
-/// Characters of a host's words that a reason quotes: enough for any error, and no screenful.
-const MAX_TOLD: usize = 200;
-
 /// Words that a host chose, as a reason quotes them: the first line.
 pub(super) fn told(words: &str) -> String {
-    let line = words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(MAX_TOLD).collect::<String>().escape_debug().to_string()
+    told_line(words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
 }

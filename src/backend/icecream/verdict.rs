@@ -4,7 +4,7 @@ use thinbridge_protocol::bundle;
 use thinbridge_protocol::icecream::{CompileResult, Text};
 
 use super::server::told;
-use crate::backend::Failure;
+use crate::backend::{Failure, harmless};
 use crate::schedule::Fault;
 
 /// icecream's own numbers for how a job ended.
@@ -64,8 +64,7 @@ fn entry_says(stderr: &str) -> Option<&str> {
 
 /// What the compiler there said, without control characters: a host has no say over the user's terminal.
 pub(super) fn clean(stderr: &Text) -> Vec<u8> {
-    let bytes = stderr.as_bytes().iter();
-    bytes.map(|byte| if byte.is_ascii_control() && !b"\n\t".contains(byte) { b'?' } else { *byte }).collect()
+    stderr.as_bytes().iter().map(harmless).collect()
 }
 
 #[cfg(test)]
